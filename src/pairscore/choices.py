@@ -27,6 +27,8 @@ MISSING_RULES, FILLING_RULES
     last two fill the gaps, and are those that a table in memory may have.
 SELF_PAIRS
     Whether comparisons of an item with itself are an error or kept.
+REPEATED
+    Whether an update with comparisons that the model has already is refused or added.
 TEST_PAIRS
     Which comparisons test a fold: those with both items held out, or with at least one.
 SCALES
@@ -74,6 +76,7 @@ FILLING_RULES = ("mean-with-flag", "item-effect")
 DB_VARIABLE = "PAIRSCORE_DB"  # of the environment: the address of a database
 MISSING_RULES = ("refuse", "drop-items", *FILLING_RULES)
 SELF_PAIRS = ("error", "keep")
+REPEATED = ("refuse", "add")
 TEST_PAIRS = ("both", "touch")
 SCALES = ("link", "0-100", "elo", "wins")
 FILE_KINDS = ("csv", "parquet", "jsonl")

@@ -19,6 +19,7 @@ from pairscore import Population, __version__, load
 from pairscore.cli import main
 from pairscore.cli.words import examples
 from pairscore.core import passes
+from pairscore.files.typed import NewSheet, fill_workbook
 from pairscore.files.write import write_table
 from tests.cli.running import (
     device,
@@ -85,8 +86,13 @@ def example_files(tmp_path_factory):
     write_table({"id": ids, **features}, folder / "new_items.parquet")
     write_table({"wine": ids, **features}, folder / "wines.csv")
     votes = {"left": ids[left], "right": ids[right], "winner": winner, "judge": judge}
-    for name in ("votes", "tastings", "pairs", "monday", "tuesday"):
+    for name in ("votes", "tastings", "pairs"):
         write_table(votes, folder / f"{name}.csv")
+    for seed, name in enumerate(("monday", "tuesday", "ann", "bob")):
+        rows = np.random.default_rng(seed).permutation(m)
+        write_table({column: of[rows] for column, of in votes.items()}, folder / f"{name}.csv")
+    last = {column: of[::-1] for column, of in votes.items()}
+    fill_workbook(folder / "filled.xlsx", [NewSheet("Dora", last)])
     games = {
         "home": ids[left],
         "away": ids[right],

@@ -519,12 +519,12 @@ def test_every_command_says_what_it_wrote():
         "fit items.csv votes.csv --stream -o m.npz": f"Wrote m.npz. {rank} items.csv.",
         "merge s.npz -o m.npz": "Wrote m.npz.",
         "fit items.csv votes.csv --keep-data -o m.npz": f"Wrote m.npz. {rank} items.csv, or",
-        "update m.npz votes.csv -o m.npz": f"Wrote m.npz. {rank} NEW_ITEMS.csv.",
+        "update m.npz votes.csv --repeated add -o m.npz": f"Wrote m.npz. {rank} NEW_ITEMS.csv.",
         "predict m.npz items.csv votes.csv -o p.csv": "Wrote p.csv.",
     }
     for command, line in lines.items():
         assert run(command).stdout.splitlines()[-1].startswith(line), command
-    assert "Wrote" not in run("update m.npz votes.csv -o m.npz --json").output
+    assert "Wrote" not in run("update m.npz votes.csv --repeated add -o m.npz --json").output
     assert "Wrote" not in run("rank m.npz items.csv -o -").output
 
 
@@ -774,7 +774,7 @@ def test_words_stay_in_the_model_and_the_report_may_say_others(tmp_path):
     fine_files(tmp_path)
     words = "--title Pictures --top loveliest"
     run(f"fit items.csv votes.csv --exclude style {words} --keep-data -o m.npz")
-    run("update m.npz votes.csv -o n.npz")
+    run("update m.npz votes.csv --repeated add -o n.npz")
     assert vars(load("n.npz").wording_) == {"title": "Pictures", "top": "loveliest", "bottom": ""}
     run("report n.npz items.csv votes.csv --title 'A <b>hall</b>' --bottom plainest -o page.html")
     page = (tmp_path / "page.html").read_text()
@@ -923,7 +923,7 @@ def test_comparisons_alone_are_fitted_ranked_predicted_and_updated(games):
     (chance,) = json.loads(run("predict model.npz pairs.csv --json").stdout)["chances"]
     assert chance["low"] < chance["chance"] < chance["high"]
     assert chance["chance"] > 0.8
-    run(f"update model.npz games.csv {ALONE} -o twice.npz")
+    run(f"update model.npz games.csv {ALONE} --repeated add -o twice.npz")
     twice = json.loads(run("rank twice.npz --json").stdout)["ranking"]
     assert twice[0]["score"] == pytest.approx(ranking[0]["score"], rel=1e-6)
     assert twice[0]["high"] < ranking[0]["high"]

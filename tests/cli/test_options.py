@@ -445,7 +445,7 @@ def test_the_model_keeps_columns_codes_and_signs_and_needs_none_again(german):
     assert kept["winner_codes"] == {"oben": "left", "unten": "right", "weiß nicht": "tie"}
     assert (kept["decimal"], kept["na"]) == (",", ["weg"])
     run("report m.npz stücke.csv paare.csv -o page.html")
-    run("update m.npz paare.csv -o more.npz")
+    run("update m.npz paare.csv --repeated add -o more.npz")
     assert load("more.npz").n_comparisons_ == 600
     assert load("more.npz").record_["reading"] == kept
     run("rank more.npz stücke.csv -o r.csv")
@@ -466,7 +466,7 @@ def test_an_option_that_is_given_again_wins(german):
 def test_kept_columns_that_another_file_does_not_have_are_looked_for(german):
     without_judge = GERMAN.replace("--judge Prüferin", "")
     run(f"fit {without_judge} {GERMAN_CODES} --keep-data -o m.npz")
-    run("update m.npz votes.csv -o more.npz")
+    run("update m.npz votes.csv --repeated add -o more.npz")
     before, after = load("m.npz").result_.comparisons, load("more.npz").result_.comparisons
     np.testing.assert_array_equal(after.outcome[len(before) :], before.outcome)
 
@@ -577,7 +577,7 @@ def test_columns_of_judges_with_codes_ask_for_the_codes_only(study):
     run(f"fit items.csv wide.csv {copied} --keep-data -o m.npz")
     assert load("m.npz").n_comparisons_ == 600
     run("report m.npz items.csv wide.csv -o page.html")
-    run("update m.npz wide.csv -o more.npz")
+    run("update m.npz wide.csv --repeated add -o more.npz")
     assert load("more.npz").n_comparisons_ == 1200
 
 

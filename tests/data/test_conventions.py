@@ -142,7 +142,7 @@ def test_a_winner_may_be_told_by_the_name_of_a_side_or_by_a_code():
         assert X.sides_known
         model = RankRegression().fit(None, games, **sides, winner_codes=codes)
         np.testing.assert_array_equal(model.comparisons_.outcome, y)
-        model.update(games, **sides, winner_codes=codes)
+        model.update(games, **sides, winner_codes=codes, repeated="add")
         np.testing.assert_array_equal(model.comparisons_.outcome, [*y, *y])
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from pairscore import PairscoreError
 from pairscore.errors import BadRowsError, PairscoreWarning
-from pairscore.files.study_columns import choose_sheets
+from pairscore.files.choose_sheets import choose_sheets
 from pairscore.files.tables import read_table
 from pairscore.files.write import write_table
 from tests.files.test_tables import INF, as_lists, read_bytes
@@ -168,11 +168,17 @@ def test_sheets_of_items_and_comparisons_are_chosen_by_their_columns(tmp_path):
     path = tmp_path / "both.xlsx"
     path.write_bytes(workbook({"Paare": votes, "Dinge": SHEETS["things"]}))
     said = []
-    assert choose_sheets(path, path, [], said.append) == ("Dinge", "Paare")
+
+    def chosen(items, votes, named=()):
+        sheets = choose_sheets(items, [votes], named, said.append)
+        return sheets.items, [sheet for _, sheet in sheets.votes]
+
+    assert chosen(path, path) == ("Dinge", ["Paare"])
     assert "items from the sheet 'Dinge', comparisons from 'Paare'" in said[0]
-    assert choose_sheets(path, path, ["Dinge"], said.append) == ("Dinge", "Paare")
-    assert choose_sheets(path, "votes.csv", ["Dinge"], said.append) == ("Dinge", None)
-    assert choose_sheets("items.csv", "votes.csv", ["Dinge"], said.append) == (None, None)
+    assert chosen(path, path, ["Dinge"]) == ("Dinge", ["Paare"])
+    assert chosen(path, "votes.csv", ["Dinge"]) == ("Dinge", [None])
+    assert chosen("items.csv", "votes.csv", ["Dinge"]) == (None, [None])
+    assert chosen("items.csv", path, ["Paare"]) == (None, ["Paare"])
     path.write_bytes(workbook({"Paare": votes}))
     with pytest.raises(PairscoreError, match="items and comparisons are two tables"):
-        choose_sheets(path, path, [], said.append)
+        chosen(path, path)

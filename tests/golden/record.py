@@ -65,7 +65,7 @@ CASES: dict[str, tuple[str, str | None]] = {
     "merge": ("merge site.npz -o merged.npz --json", None),
     "stats_at": (f"stats {STUDY} --at merged.npz -o round.npz --json", None),
     "merge_text": ("merge round.npz -o final.npz", None),
-    "update": (f"update rich.npz {RICH.split()[1]} -o updated.npz --json", None),
+    "update": (f"update rich.npz {RICH.split()[1]} --repeated add -o updated.npz --json", None),
     "rank": ("rank plain.npz study/items.csv -o ranking.csv", "ranking.csv"),
     "rank_text": ("rank effects.npz study/items.csv", None),
     "rank_rich": ("rank rich.npz rich/items.csv --simultaneous --json", None),

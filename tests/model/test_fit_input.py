@@ -112,7 +112,7 @@ def test_no_fit_takes_a_fingerprint_before_somebody_asks(method, monkeypatch, tm
         return "of these data"
 
     monkeypatch.setattr(Comparisons, "fingerprint", property(count))
-    model = RankRegression(method).fit(X).update(VOTES)
+    model = RankRegression(method).fit(X).update(VOTES, repeated="add")
     model.rank(ITEMS)
     assert asked == []
     model.save(tmp_path / "model.npz")

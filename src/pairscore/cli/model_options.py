@@ -346,8 +346,9 @@ def parse_reference(given: dict[str, Any]) -> dict[str, str]:
 
 def reading_record(given: dict[str, Any], study: Any) -> dict[str, Any]:
     """What a model keeps of how its files were read, so that nobody has to say it again."""
-    settings = vote_settings(given) | {"vote_columns": study.vote_columns, "sheet": study.sheets}
-    names = ("decimal", "na", "sheet", "delimiter", "winner_codes", "vote_columns")
+    settings = vote_settings(given) | {"vote_columns": study.vote_columns}
+    settings |= {"sheet": study.sheets, "vote_sheets": study.vote_sheets}
+    names = ("decimal", "na", "sheet", "vote_sheets", "delimiter", "winner_codes", "vote_columns")
     kept = {name: settings[name] for name in names if settings.get(name)}
     return {"reading": kept} if kept else {}
 

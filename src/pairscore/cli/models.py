@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pairscore.choices import REPEATED
 from pairscore.cli.model_options import (
     AUTO_OPTIONS,
     MODEL_OPTIONS,
@@ -43,8 +44,10 @@ from pairscore.cli.options import (
     output_path,
     processes_option,
     refuse_output,
+    refuse_twice,
     second_table,
     vote_settings,
+    word,
 )
 from pairscore.cli.parts import (
     DB_OPTIONS,
@@ -254,7 +257,7 @@ def fit_study(
 
 
 @command()
-@files("model", "comparisons")
+@files("model", "comparisons...")
 @option(
     "--items",
     type=FILE,
@@ -262,25 +265,40 @@ def fit_study(
 )
 @ID_OF_FIT_OPTION
 @SELF_PAIRS_OPTION
+@word(
+    "--repeated",
+    REPEATED,
+    "What to do with a file or sheet whose comparisons are in MODEL already, in the same order.",
+    "refuse",
+)
 @options(VOTE_OPTIONS, FILE_OPTIONS)
 @output_option("Model file to write; it may be MODEL (-: standard output).", required=True)
 @SUMMARY_JSON
 @examples(
     "update model.npz monday.csv -o model.npz",
+    "update model.npz ann.csv bob.csv filled.xlsx -o model.npz",
     "update model.npz tuesday.csv --items new_items.csv -o tuesday.npz",
 )
 def update(
-    model: Path, comparisons: Path, items: Path | None, output: Path, as_json: bool, **given: Any
+    model: Path,
+    comparisons: tuple[Path, ...],
+    items: Path | None,
+    output: Path,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Add COMPARISONS to those that MODEL was fitted to, and fit to all of them.
 
-    MODEL must have been written with --keep-data. The result is the same as that of one fit to all
-    comparisons. A model of comparisons alone learns new items from COMPARISONS.
+    MODEL must have been written with --keep-data. COMPARISONS may be several files, and workbooks
+    of which all sheets with the same columns are read. The result is the same as that of one fit to
+    all comparisons. A file that MODEL has already is refused, unless --repeated add says that the
+    same answers were given again. A model of comparisons alone learns new items from COMPARISONS.
     """
-    refuse_output(output, comparisons, *([items] if items else []))
+    refuse_output(output, *comparisons, *([items] if items else []))
+    refuse_twice(comparisons)
     from pairscore.data.folds import Workers
     from pairscore.estimators.settings import check_settings
-    from pairscore.files.read_study import read_new_items, read_new_votes
+    from pairscore.files.read_study import read_new_items, read_new_parts
     from pairscore.model.file import load_model
     from pairscore.model.fit import update_fit
 
@@ -298,12 +316,15 @@ def update(
         known = before.items if more is None else before.items.with_new_items(more)
         by_name = not file.fit.n_features and more is None
         table, of_votes = None if by_name else known, vote_settings(given, kept)
-        read = read_new_votes(comparisons, table, settings.context, **of_votes)
+        of_votes["judges"] = before.judge is not None
+        read, parts = read_new_parts(comparisons, table, settings.context, **of_votes)
     votes = read.votes
     if by_name:
         more, votes = add_named_items(known, read)
     with stage("Fitting") as show, collect_warnings():
-        result, notes = update_fit(file.fit, settings, votes, more, workers=Workers(progress=show))
+        asked: Any = {"repeated": given["repeated"], "parts": parts}
+        asked["workers"] = Workers(progress=show)
+        result, notes = update_fit(file.fit, settings, votes, more, **asked)
     show_warnings(text for _, text in notes)
     record = result.record | ({"reading": kept} if kept else {})
     result = replace(result, record=record)

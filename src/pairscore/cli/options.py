@@ -159,8 +159,8 @@ FILE_OPTIONS = section(
         "--sheet",
         multiple=True,
         metavar="A,B",
-        help="Sheets of workbooks: first that of the items, then that of the comparisons."
-        "  [default: chosen, and named]",
+        help="Sheets of workbooks: first that of the items, if they are in one, then those of the"
+        " comparisons.  [default: all that have the same columns; a note names them]",
     ),
 )
 ITEM_COLUMNS = "Columns of the items"
@@ -270,8 +270,12 @@ def file_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> 
 
     lists = {name: split_names(given[name]) for name in ("na", "sheet")}
     settings = {name: given[name] for name in FILE_NAMES} | lists
-    kept = {name: (kept or {}).get(name) for name in FILE_NAMES if not settings[name]}
-    settings |= {name: Kept(v) if name == "decimal" else v for name, v in kept.items() if v}
+    of_fit = {name: value for name, value in (kept or {}).items() if value}
+    kept = {n: of_fit[n] for n in FILE_NAMES if n in of_fit and n != "sheet" and not settings[n]}
+    settings |= {name: Kept(v) if name == "decimal" else v for name, v in kept.items()}
+    if not settings["sheet"] and ("sheet" in of_fit or "vote_sheets" in of_fit):
+        of_items = of_fit.get("sheet", [""])[0]  # comes first; files without sheets have none
+        settings["sheet"] = [Kept(name) for name in (of_items, *of_fit.get("vote_sheets", ()))]
     return settings | {"say": show_note}
 
 
@@ -302,8 +306,7 @@ def parse_codes(text: str | None) -> dict[str, str]:
 
 def second_table(items: Path, comparisons: tuple[Path, ...]) -> tuple[Path, ...]:
     """The files of the comparisons; that of the items where one workbook has both."""
-    if twice := [str(file) for file in comparisons if comparisons.count(file) > 1]:
-        raise PairscoreError(f"{twice[0]!r} is given twice; give each file of comparisons once.")
+    refuse_twice(comparisons)
     if comparisons:
         return comparisons
     from pairscore.files.source import table_kind
@@ -311,6 +314,12 @@ def second_table(items: Path, comparisons: tuple[Path, ...]) -> tuple[Path, ...]
     if table_kind(items) != "workbook":
         raise click.UsageError("Missing argument 'COMPARISONS...'.")
     return (items,)
+
+
+def refuse_twice(comparisons: tuple[Path, ...]) -> None:
+    """Each file of comparisons may be given once."""
+    if twice := [str(file) for file in comparisons if comparisons.count(file) > 1]:
+        raise PairscoreError(f"{twice[0]!r} is given twice; give each file of comparisons once.")
 
 
 def is_alone(items: Path, comparisons: tuple[Path, ...]) -> bool:

@@ -8,6 +8,7 @@ Start with ``tables``, which has ``read_table``.
     typed     Parquet, JSONL and workbooks, which say what is a number
     tables         tables in DuckDB, from any file, and as arrays
     find_columns   columns found by what is in them
+    choose_sheets  which sheets of workbooks are read
     study_columns  which columns a command needs, and under which names
     read_study     items and comparisons of a command, checked once
     write          files written whole, lists of bad rows; results as plain values and text

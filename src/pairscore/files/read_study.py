@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.choices import Kept
 from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.conventions import VOTE_ROLES, VoteColumns
 from pairscore.data.feature_options import kinds_of_text
@@ -22,6 +23,7 @@ from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_fin
 from pairscore.data.tables import Columns
 from pairscore.data.votes import Votes
 from pairscore.errors import BadEntriesError, BadRowsError, PairscoreError, plural
+from pairscore.files.choose_sheets import choose_sheets
 from pairscore.files.find_columns import (
     Found,
     Rows,
@@ -32,17 +34,15 @@ from pairscore.files.find_columns import (
     missing_columns,
 )
 from pairscore.files.sheets import JoinedTables
-from pairscore.files.source import open_database
+from pairscore.files.source import open_database, table_kind
 from pairscore.files.study_columns import (
     ItemColumns,
     NoLayoutError,
     PairColumns,
     VoteRows,
     VoteRules,
-    choose_sheets,
     known_by_row,
     point_out_cases,
-    sheets_of_votes,
 )
 from pairscore.files.tables import StoredTable, once, stored_table, warn_of
 from pairscore.files.typed import first_sheet
@@ -71,7 +71,8 @@ class StudyInput(ItemsInput):
     """Items and votes from files, and the group of every item where groups were named.
 
     ``vote_columns`` has the columns of the comparisons by role, where they have other names;
-    ``unused`` the others; ``sheets`` those that were read of workbooks.
+    ``unused`` the others; ``sheets`` is that of the items, and ``vote_sheets`` are those of the
+    comparisons, if they were named.
     """
 
     votes: Votes
@@ -79,6 +80,7 @@ class StudyInput(ItemsInput):
     vote_columns: dict[str, Any] = field(default_factory=dict)
     unused: list[str] = field(default_factory=list)
     sheets: list[str] = field(default_factory=list)
+    vote_sheets: list[str] = field(default_factory=list)
 
     @property
     def comparisons(self) -> Comparisons:
@@ -146,7 +148,8 @@ def read_study(
     group : str or None
         A column of the items that says which belong together.
     sheet : names
-        Sheets of workbooks: that of the items, then that of the comparisons.
+        Sheets of workbooks: that of the items, if these are in one, then those of the comparisons.
+        Without names, all sheets of comparisons with the same columns are read.
     **reading
         Delimiter, encoding, decimal sign and words for missing entries of CSV files.
     """
@@ -160,26 +163,21 @@ def read_study(
     votes = VoteColumns.of(vote_columns, context, kept_columns)
     reading["say"] = say = once(say)
     with ExitStack() as stack:
-        sheets = choose_sheets(items_file, votes_files[0], sheet, say)
-        parts = [
-            (file, one)
-            for file in votes_files
-            for one in sheets_of_votes(file, sheet, sheets[1], say)
-        ]
-        chosen: list[Any] = [(items_file, items, sheets[0])]
-        chosen += [(file, votes, one) for file, one in parts]
+        sheets = choose_sheets(items_file, votes_files, sheet, say)
+        chosen: list[Any] = [(items_file, items, sheets.items)]
+        chosen += [(file, votes, one) for file, one in sheets.votes]
         table, *of_votes = _open_tables(stack, chosen, reading)
-        joined = of_votes[0] if len(of_votes) == 1 else JoinedTables(of_votes)
         rules = VoteRules(self_pairs, seed, context, winner_codes)
-        study = _Reader((table, joined), items, votes, rules, say).read()
-        return replace(study, sheets=[sheet for sheet in sheets if sheet])
+        study = _Reader((table, JoinedTables(of_votes)), items, votes, rules, say).read()
+        of_items = [sheets.items] if sheets.items else []
+        return replace(study, sheets=of_items, vote_sheets=sheets.named)
 
 
 @dataclass(frozen=True)
 class _Reader:
     """Two stored tables on their way to a study."""
 
-    files: tuple[StoredTable, StoredTable | JoinedTables]
+    files: tuple[StoredTable, JoinedTables]
     items: ItemColumns
     votes: VoteColumns
     rules: VoteRules
@@ -329,8 +327,13 @@ def _read_complete(
     return StudyInput(items, replace(recipe, note=note), [], [], votes=read), complete
 
 
-def read_new_votes(
-    votes_file: Any,
+def read_new_votes(votes_files: Any, *given: Any, **settings: Any) -> Comparisons:
+    """Comparisons from files; see :func:`read_new_parts`."""
+    return read_new_parts(votes_files, *given, **settings)[0]
+
+
+def read_new_parts(
+    votes_files: Any,
     items: Items | None,
     context: Collection[str],
     vote_columns: Mapping[str, str | None],
@@ -339,45 +342,60 @@ def read_new_votes(
     winner_codes: Mapping[Any, str] | None = None,
     self_pairs: str = "error",
     sheet: Sequence[str] = (),
+    judges: bool | None = None,
     say: Callable[[str], None] = warn_of,
     **reading: Any,
-) -> Comparisons:
-    """Comparisons from a file, of items that are known already or (None) are named in it."""
+) -> tuple[Comparisons, dict[str, np.ndarray]]:
+    """Comparisons from files, of items that are known already or (None) are named in them.
+
+    Also says which rows of them came from which file or sheet. Where no column has the ``judges``,
+    files and sheets stand for them: if they are several, always (True), or never (False).
+    """
+    files = votes_files if isinstance(votes_files, list | tuple) else [votes_files]
     columns = VoteColumns.of(vote_columns, context, kept_columns)
     rules, say = VoteRules(self_pairs, 0, context, winner_codes), once(say)
-    reading["sheet"] = choose_sheets("", votes_file, sheet, say)[1]
-    with _open_table(votes_file, columns, say=say, **reading) as stored:
+    with ExitStack() as stack:
+        chosen = choose_sheets(None, files, sheet, say)
+        tables: list[Any] = [(file, columns, one) for file, one in chosen.votes]
+        stored = JoinedTables(_open_tables(stack, tables, reading | {"say": say}))
         try:
-            return _read_new_votes(stored, items, columns, rules, say)
+            return _read_new_votes(stored, items, columns, rules, judges, say)
         except NoLayoutError as error:
             texts = as_texts(stored.read_texts())
             roles, codes = columns.roles(texts), set(map(str, winner_codes or {}))
             names = [] if items is None else items.names
-            ids = {"id": {plain_id(name): row for row, name in enumerate(names)}}
+            ids: dict[str | None, Rows] = {
+                "id": {plain_id(name): row for row, name in enumerate(names)}
+            }
             found = find_columns(ids, texts, roles, codes)
             if found is None or not found.is_complete:
                 raise missing_columns(texts, found, ids) from error
             columns = replace(columns, named=found.named, judges=found.judges)
             say(f"{stored.source.shown!r}: {found.in_words(roles)}, by what is in the columns.")
             stored = stored.again(columns.identifiers, columns.choose)
-            return _read_new_votes(stored, items, columns, rules, say)
+            return _read_new_votes(stored, items, columns, rules, judges, say)
 
 
 def _read_new_votes(
-    stored: StoredTable,
+    stored: JoinedTables,
     items: Items | None,
     columns: VoteColumns,
     rules: VoteRules,
+    judges: bool | None,
     say: Callable[[str], None],
-) -> Comparisons:
+) -> tuple[Comparisons, dict[str, np.ndarray]]:
     votes = VoteRows.of(columns, stored.read(), None if items is None else items.ids, say)
+    votes = votes.with_judges(stored, say, judges)
     items = items_of_votes(votes.table) if items is None else items
     rules = votes.rules(rules, items.ids, say)
     try:
-        return Comparisons.of(items, rules.read(votes.table, items))
+        data = Comparisons.of(items, rules.read(votes.table, items))
     except BadEntriesError as error:
         faults = all_faults(lambda rows: rules.read(rows, items), votes.table)
         raise votes.located(faults, stored) from error
+    part = votes.part_of_rows(stored, rules)
+    names = [one.source.shown for one in stored.parts]
+    return data, {name: np.flatnonzero(part == number) for number, name in enumerate(names)}
 
 
 def read_pairs(
@@ -393,7 +411,7 @@ def read_pairs(
     """Pairs from a file that have no winner, or one that does not count; see ``from_pairs``."""
     columns = PairColumns.of(vote_columns, context, kept_columns)
     rules = VoteRules("refuse", 0, context)
-    reading["sheet"] = choose_sheets("", pairs_file, sheet, say)[1]
+    reading["sheet"] = _one_sheet(pairs_file, sheet, say)
     with _open_table(pairs_file, columns, say=say, **reading) as stored:
         rows = columns.rename(stored.read(), items.ids)
         try:
@@ -431,8 +449,8 @@ def find_id_for_pairs(
         table, pairs = _open_tables(
             stack,
             [
-                (items_file, needed, choose_sheets(items_file, "", sheet, say)[0]),
-                (pairs_file, columns, choose_sheets("", pairs_file, sheet, say)[1]),
+                (items_file, needed, first_sheet(sheet)),
+                (pairs_file, columns, _one_sheet(pairs_file, sheet, lambda text: None)),
             ],
             reading | {"say": lambda text: None},  # it is said when they are read for good
         )
@@ -444,6 +462,14 @@ def find_id_for_pairs(
         if found is not None:
             say(f"{table.source.shown!r}: {found_words(found)}.")
         return found
+
+
+def _one_sheet(file: Any, named: Sequence[str], say: Callable[[str], None]) -> str | None:
+    """The sheet of a workbook with pairs: the last one that is named, or the first with pairs."""
+    given = [name for name in named if not isinstance(name, Kept)]
+    if given and table_kind(file) == "workbook":
+        return given[-1]
+    return choose_sheets(None, [file], named, say).votes[0][1]
 
 
 def _of_items(reading: dict[str, Any]) -> dict[str, Any]:

@@ -376,7 +376,7 @@ def without_blanks(values: np.ndarray) -> tuple[np.ndarray, str | None]:
 
 @dataclass
 class JoinedTables:
-    """Stored tables with the same columns, such as one for each judge, as one table."""
+    """Stored tables with the same columns, such as one for each judge, as one table; or one."""
 
     parts: list["StoredTable"]
     lengths: list[int] = field(default_factory=list)
@@ -398,7 +398,12 @@ class JoinedTables:
         return self._joined([part.read() for part in self.parts])
 
     def read_texts(self) -> Columns:
-        return self._joined([part.read_texts() for part in self.parts])
+        """The columns that all parts have."""
+        tables = [part.read_texts() for part in self.parts]
+        shared = [name for name in tables[0].columns if all(name in table for table in tables)]
+        if not shared:
+            return self._joined(tables)
+        return self._joined([Columns({n: t.get_column(n) for n in shared}, True) for t in tables])
 
     def again(self, identifiers: Collection[str], columns: Any) -> "JoinedTables":
         """The same files read for other columns."""
@@ -414,6 +419,8 @@ class JoinedTables:
                     f" ({', '.join(map(repr, odd))}); give all files of comparisons the same."
                 )
         self.lengths = [len(table) for table in tables]
+        if not others:
+            return first
         return Columns(
             {name: np.concatenate([table[name] for table in tables]) for name in first.columns},
             from_file=True,

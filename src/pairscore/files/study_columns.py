@@ -3,9 +3,8 @@
 Columns that nobody needs are not read, so they may hold anything.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,9 +26,7 @@ from pairscore.data.votes import Votes, read_votes
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 from pairscore.files.find_columns import point_out_forms, tell_who_won
 from pairscore.files.sheets import JoinedTables
-from pairscore.files.source import table_kind
 from pairscore.files.tables import StoredTable
-from pairscore.files.typed import open_workbook, says_who_won, sheets_of
 from pairscore.files.write import BadFilesError, all_faults, locate_faults
 
 
@@ -212,10 +209,14 @@ class VoteRows:
         return cls(table, named, columns.judges, origin, judge)
 
     def with_judges(
-        self, stored: StoredTable | JoinedTables, say: Callable[[str], None]
+        self, stored: JoinedTables, say: Callable[[str], None], needed: bool | None = None
     ) -> "VoteRows":
-        """With the names of several files or sheets as judges, where no column has them."""
-        if not isinstance(stored, JoinedTables) or "judge" in self.table.columns:
+        """With the names of several files or sheets as judges, where no column has them.
+
+        Of one too where they are ``needed``, and of none where they are not (False).
+        """
+        asked = len(stored.parts) > 1 if needed is None else needed
+        if not asked or "judge" in self.table.columns:
             return self
         names = stored.names
         said = first_few(map(repr, names))
@@ -254,20 +255,30 @@ class VoteRows:
 
     def _say_skipped(self, winner_codes: Mapping[Any, str], say: Callable[[str], None]) -> None:
         """Count the rows that codes leave out."""
-        codes = check_codes(winner_codes)
-        if SKIPPED in codes.values() and "winner" in self.table.columns:
-            won = self.table.get_column("winner").to_numpy().tolist()
-            n = sum(codes.get(None if is_missing(v) else v) == SKIPPED for v in won)
-            if n:
-                say(f"{n} of {plural(len(won), 'comparison')} left out, as the winner codes say.")
+        skipped = self._skipped(winner_codes)
+        if skipped is not None and skipped.any():
+            number = plural(len(skipped), "comparison")
+            say(f"{skipped.sum()} of {number} left out, as the winner codes say.")
 
-    def located(
-        self, faults: list[BadEntriesError], stored: StoredTable | JoinedTables
-    ) -> BadFilesError:
+    def part_of_rows(self, stored: JoinedTables, rules: VoteRules) -> np.ndarray:
+        """Which of the stored tables each comparison came from, without those left out."""
+        part = np.repeat(np.arange(len(stored.parts)), stored.lengths)
+        part = part if self.origin is None else part[self.origin]
+        skipped = self._skipped(rules.winner_codes or {})
+        return part if skipped is None else part[~skipped]
+
+    def _skipped(self, winner_codes: Mapping[Any, str]) -> np.ndarray | None:
+        """Mask of the rows that codes leave out; None if there are no such codes."""
+        codes = check_codes(winner_codes)
+        if SKIPPED not in codes.values() or "winner" not in self.table.columns:
+            return None
+        won = self.table.get_column("winner").to_numpy().tolist()
+        return np.array([codes.get(None if is_missing(v) else v) == SKIPPED for v in won])
+
+    def located(self, faults: list[BadEntriesError], stored: JoinedTables) -> BadFilesError:
         """The faults by the lines and columns of the files."""
         faults = [self._in_file(fault) for fault in faults]
-        parts = stored.by_part(faults) if isinstance(stored, JoinedTables) else [(stored, faults)]
-        located = [locate_faults(some, part, self.named) for part, some in parts]
+        located = [locate_faults(some, part, self.named) for part, some in stored.by_part(faults)]
         return BadFilesError([one for file in located for one in file.errors])
 
     def _in_file(self, fault: BadEntriesError) -> BadEntriesError:
@@ -339,55 +350,6 @@ class ItemPieces:
         return self.table.pieces(
             {*self.recipe.sources, *([self.recipe.id] if self.recipe.id else [])}
         )
-
-
-def choose_sheets(
-    items_file: Any, votes_file: Any, named: Sequence[str], say: Callable[[str], None]
-) -> tuple[str | None, str | None]:
-    """The sheets of items and comparisons; None for a file that is no workbook, or not there.
-
-    In one workbook for both, the comparisons are on the sheet whose columns say who won, else on
-    the second one.
-    """
-    books = [bool(f) and table_kind(f) == "workbook" for f in (items_file, votes_file)]
-    if not any(books) or str(items_file) != str(votes_file):
-        first, last = (named[0], named[-1]) if named else (None, None)
-        return first if books[0] else None, last if books[1] else None
-    if len(named) > 1:
-        return named[0], named[1] if len(named) == 2 else None
-    book = open_workbook(Path(items_file), str(items_file))
-    sheets = sheets_of(book)
-    if len(sheets) < 2:
-        raise PairscoreError(
-            f"{str(items_file)!r} has one sheet with a table, {sheets[0]!r}; items and comparisons"
-            " are two tables: give two sheets or two files."
-        )
-    votes = next((s for s in sheets if s not in named and says_who_won(book, s)), None)
-    items = named[0] if named else next(sheet for sheet in sheets if sheet != votes)
-    votes = votes or next(sheet for sheet in sheets if sheet != items)
-    say(f"{str(items_file)!r}: items from the sheet {items!r}, comparisons from {votes!r}.")
-    return items, votes
-
-
-def sheets_of_votes(
-    file: Any, named: Sequence[str], chosen: str | None, say: Callable[[str], None]
-) -> list[str | None]:
-    """The sheets to read of a file of comparisons: those that are named, after that of the items,
-    else the ``chosen`` one and all others that say who won, as one for each judge.
-    """
-    if len(named) > 2:
-        return list(named[1:])
-    if named or table_kind(file) != "workbook":
-        return [chosen]
-    book = open_workbook(Path(file), str(file))
-    found = [name for name in sheets_of(book) if says_who_won(book, name)]
-    if len(found) < 2:
-        return [chosen]
-    names = ", ".join(map(repr, found))
-    say(
-        f"{str(file)!r}: comparisons from {len(found)} sheets, {names}; sheet= names those to read."
-    )
-    return list(found)
 
 
 def point_out_cases(

@@ -15,7 +15,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 
-from pairscore.choices import role_of
+from pairscore.choices import Kept
 from pairscore.errors import BadRow, BadRowsError, PairscoreError, did_you_mean, first_few
 from pairscore.files.sheets import HEAD_ROWS, Row, Sheet, header_place, tidy
 from pairscore.files.source import (
@@ -214,7 +214,7 @@ def sheet_as_csv(
     """
     book = open_workbook(path, shown)
     names = sheets_of(book)
-    if sheet is None:
+    if sheet is None or (isinstance(sheet, Kept) and sheet not in names):
         sheet = names[0]
         if len(names) > 1:
             say(f"{shown!r} has the sheets {first_few(map(repr, names))}; {sheet!r} was read.")
@@ -261,12 +261,10 @@ def first_sheet(named: Sequence[str]) -> str | None:
     return named[0] if named else None
 
 
-def says_who_won(book: Any, sheet: str) -> bool:
-    """Whether the names of the columns of a sheet are those of comparisons."""
+def column_names(book: Any, sheet: str) -> list[str]:
+    """The names of the columns of a sheet."""
     head = _sheet_rows(book, sheet, ".")[:HEAD_ROWS]
-    names = head[header_place([cells for _, cells in head])][1] if head else []
-    roles = ("left", "right", "winner", "loser", "worse")
-    return sum(any(role_of(name, [role]) for name in names) for role in roles) > 1
+    return head[header_place([cells for _, cells in head])][1] if head else []
 
 
 def _sheet_rows(book: Any, sheet: str, decimal: str | None) -> list[Row]:

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.choices import REPEATED
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.passes import one_blas_thread
 from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.conventions import check_names, rename_votes
 from pairscore.data.folds import ALONE, Workers, number_groups
 from pairscore.data.items import Items
+from pairscore.data.repeats import refuse_repeated
 from pairscore.data.votes import PER_ROW, Votes, read_votes
 from pairscore.errors import FewItemsWarning, PairscoreError, plural
 from pairscore.estimators.closed_form import fit_closed_form
@@ -337,6 +339,8 @@ def update_fit(
     self_pairs: str = "error",
     item_groups: np.ndarray | None = None,
     columns: Mapping[str, Any] | None = None,
+    repeated: str = "refuse",
+    parts: Mapping[str, np.ndarray] | None = None,
     workers: Workers = ALONE,
 ) -> tuple[Fit, list[Note]]:
     """Add votes, and perhaps items, to those of a fit, and fit to all from where it stands.
@@ -344,8 +348,11 @@ def update_fit(
     ``items`` has new items with the same features and ids of their own; without features, the items
     that a table of votes names for the first time are added. ``votes`` are of any kind that
     :func:`~pairscore.data.votes.read_votes` takes, and ``columns`` has their names by role, and
-    perhaps ``winner_codes``.
+    perhaps ``winner_codes``. Votes that the fit has already are refused unless ``repeated`` is
+    ``"add"``; ``parts`` says which rows came from which file.
     """
+    if repeated not in REPEATED:
+        raise PairscoreError(f"repeated is {repeated!r}; use 'refuse' or 'add'.")
     if fit.comparisons is None:
         raise PairscoreError(
             "the model has no comparisons to add to; fit it to items and votes, and save it with"
@@ -371,6 +378,8 @@ def update_fit(
     more = read_votes(votes, table, self_pairs, len(before), settings.context, codes)
     groups = fit.item_groups if item_groups is None else item_groups
     votes = join_votes(before.votes, more)
+    if repeated == "refuse":
+        refuse_repeated(before.votes, more, parts)
     if groups is not None or items is not None:
         votes = replace(votes, item_groups=groups)
     data = Comparisons.of(table, votes)

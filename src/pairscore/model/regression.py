@@ -262,6 +262,7 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         *,
         self_pairs: str = "error",
         item_groups: Any = None,
+        repeated: str = "refuse",
         **columns: Any,
     ) -> "RankRegression":
         """Add votes, and perhaps items, to those of the fit, and fit to all of them.
@@ -278,6 +279,9 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
             those that votes name first.
         item_groups : labels, optional
             If the fit had them: of all items, new ones last.
+        repeated : {"refuse", "add"}
+            What happens to ten or more votes that stand in the same order among those of the model:
+            a file that is read twice is an error, unless the same answers were given again.
         columns : names of columns of the votes (``left``, ``winner``, ...)
         """
         check_is_fitted(self)
@@ -289,6 +293,7 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
             table = table if more is None else table.with_new_items(more)
             groups = number_item_groups(item_groups, table, settings)
         asked = {"self_pairs": self_pairs, "item_groups": groups, "columns": columns}
+        asked["repeated"] = repeated
         asked["workers"] = Workers(self.n_jobs)
         return self._keep(*update_fit(self.result_, settings, votes, more, **asked))
 

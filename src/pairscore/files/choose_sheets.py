@@ -1,0 +1,208 @@
+"""Which sheets of workbooks are read: one with the items, and all that have comparisons.
+
+Sheets that have the same columns belong together, whatever the columns are called: one for each
+judge. What is not read is said before anything else.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from pairscore.choices import Kept, are_twins, role_of
+from pairscore.errors import PairscoreError, did_you_mean, first_few
+from pairscore.files.source import table_kind
+from pairscore.files.typed import column_names, open_workbook, sheets_of
+
+ROLES = ("left", "right", "winner", "loser", "worse")
+
+
+@dataclass(frozen=True)
+class ChosenSheets:
+    """The sheet of the items, and each file of comparisons with a sheet; None if it has none.
+
+    ``named`` are the sheets of comparisons that the user named.
+    """
+
+    items: str | None
+    votes: list[tuple[Any, str | None]]
+    named: list[str] = field(default_factory=list)
+
+
+def choose_sheets(
+    items_file: Any,
+    votes_files: Sequence[Any],
+    named: Sequence[str],
+    say: Callable[[str], None],
+) -> ChosenSheets:
+    """The sheets to read of the files of a study.
+
+    Parameters
+    ----------
+    items_file : path or None
+        One workbook may have both items and comparisons.
+    votes_files : paths
+        All sheets that have the same columns are read.
+    named : names
+        Sheets to read: that of the items, if these are in a workbook, then those of the
+        comparisons. Those that are only :class:`~pairscore.choices.Kept` of an earlier file, that
+        of the items (or nothing) first, count where a workbook has them.
+    say
+        Told which sheets are read and which are not, unless the user has named them.
+    """
+    given = [name for name in named if not isinstance(name, Kept)]
+    kept = [name for name in named if isinstance(name, Kept)]
+    of_items = _book(items_file)
+    first, rest = ([*given[:1]], given[1:]) if of_items else ([], given)
+    if of_items and not first and kept and kept[0] in of_items.sheets:
+        first = [str(kept[0])]
+    both = next((file for file in votes_files if of_items and str(file) == str(items_file)), None)
+    items = first[0] if first else None
+    if of_items and items is None:
+        items = _sheet_of_items(of_items, both is not None)
+    notes: list[str] = []
+    votes: list[tuple[Any, str | None]] = []
+    for file in votes_files:
+        book = of_items if file is both and of_items else _book(file)
+        if book is None:
+            votes.append((file, None))
+            continue
+        sheets = [sheet for sheet in book.sheets if file is not both or sheet != items]
+        found = _named_sheets(book, rest, sheets, len(votes_files) == 1)
+        found = found or [sheet for sheet in sheets if sheet in kept[1:]]
+        found = found or sheets_with_comparisons(book, sheets)
+        votes += [(file, sheet) for sheet in found]
+        if not rest:
+            notes.append(_note(book, found, items if file is both else None))
+    if of_items and both is None and not first and items is not None:
+        notes.append(_note(of_items, [], items))
+    _refuse_absent(rest, votes_files)
+    for text in sorted(filter(None, notes), key=lambda text: " not read" not in text):
+        say(text)
+    return ChosenSheets(items, votes, rest)
+
+
+@dataclass(frozen=True)
+class _Book:
+    """A workbook: the sheets that have tables, and the names of the columns of each."""
+
+    file: str
+    names: dict[str, list[str]]
+    all_sheets: list[str]
+
+    @property
+    def sheets(self) -> list[str]:
+        return [*self.names]
+
+
+def _book(file: Any) -> _Book | None:
+    if not file or table_kind(file) != "workbook":
+        return None
+    book = open_workbook(Path(file), str(file))
+    names = {sheet: column_names(book, sheet) for sheet in sheets_of(book)}
+    return _Book(str(file), names, list(book.sheet_names))
+
+
+def _named_sheets(
+    book: _Book, named: Sequence[str], sheets: Sequence[str], is_only_file: bool
+) -> list[str]:
+    """Those of the named sheets that a workbook has; of an only one all, to be refused if not."""
+    if is_only_file and named:
+        return list(named)
+    mine = [name for name in named if name in book.all_sheets]
+    return mine or ([*sheets] if named and len(sheets) == 1 else [])
+
+
+def _refuse_absent(named: Sequence[str], files: Sequence[Any]) -> None:
+    """Each named sheet must be in one of several workbooks; of one, the reader says it."""
+    books = [book for file in files if (book := _book(file)) is not None] if named else []
+    known = [sheet for book in books for sheet in book.all_sheets]
+    for name in named:
+        if len(books) > 1 and name not in known:
+            raise PairscoreError(
+                f"no workbook has a sheet {name!r}; they have {first_few(map(repr, known), 8)}."
+                f"{did_you_mean(name, known)}"
+            )
+
+
+def _sheet_of_items(book: _Book, has_comparisons: bool) -> str:
+    """The first sheet with a table; of a workbook that has comparisons too, one without these."""
+    if not has_comparisons:
+        return book.sheets[0]
+    if len(book.sheets) < 2:
+        raise PairscoreError(
+            f"{book.file!r} has one sheet with a table, {book.sheets[0]!r}; items and comparisons"
+            " are two tables: give two sheets or two files."
+        )
+    if not any(any(_signs(book, sheet, book.sheets)) for sheet in book.sheets):
+        return book.sheets[0]
+    votes = sheets_with_comparisons(book, book.sheets)
+    others = [sheet for sheet in book.sheets if sheet not in votes]
+    if not others:
+        raise PairscoreError(
+            f"all sheets of {book.file!r} have the same columns, and items and comparisons are two"
+            " tables: give the file of the items first."
+        )
+    return others[0]
+
+
+def sheets_with_comparisons(book: _Book, sheets: Sequence[str]) -> list[str]:
+    """The sheet that looks most like comparisons, and all that have the same columns."""
+    if not sheets:
+        return []
+    first = max(sheets, key=lambda sheet: _signs(book, sheet, sheets))
+    return _alike(book, first, sheets)
+
+
+def _signs(book: _Book, sheet: str, sheets: Sequence[str]) -> tuple[bool, bool, bool]:
+    """Whether a sheet has comparisons, by the surest sign first: columns that are called so (left,
+    winner), two that differ in a number or letter (Case 1, Case 2), other sheets with the same.
+    """
+    names = book.names[sheet]
+    twins = any(are_twins(*pair) for pair in combinations(names, 2))
+    return says_who_won(names), twins, len(_alike(book, sheet, sheets)) > 1
+
+
+def _alike(book: _Book, sheet: str, sheets: Sequence[str]) -> list[str]:
+    """The sheets that have the columns of this one, or those of them that say who won."""
+    mine = _plain(book.names[sheet])
+    core = _plain(name for name in book.names[sheet] if role_of(name, ROLES))
+    is_told = says_who_won(book.names[sheet])
+
+    def is_alike(other: str) -> bool:
+        names = _plain(book.names[other])
+        shared = core <= names if is_told else mine <= names or names <= mine
+        return other == sheet or (shared and len(names & mine) > 1)
+
+    return [other for other in sheets if is_alike(other)]
+
+
+def _plain(names: Any) -> set[str]:
+    return {name.strip().casefold() for name in names if name.strip()}
+
+
+def says_who_won(names: Collection[str]) -> bool:
+    """Whether the names of columns are those of comparisons."""
+    return sum(any(role_of(name, [role]) for name in names) for role in ROLES) > 1
+
+
+def _note(book: _Book, votes: Sequence[str], items: str | None) -> str:
+    """What is read of a workbook with several sheets, after what is not."""
+    unread = [sheet for sheet in book.sheets if sheet not in votes and sheet != items]
+    if len(book.sheets) < 2:
+        return ""
+    parts = []
+    if unread:
+        is_one = len(unread) == 1
+        parts.append(
+            f"{'the sheet' if is_one else 'the sheets'} {first_few(map(repr, unread), 8)}"
+            f" {'was' if is_one else 'were'} not read"
+        )
+    if items is not None:
+        parts.append(f"items from the sheet {items!r}")
+    if votes:
+        many = f"{len(votes)} sheets, " if len(votes) > 1 else ""
+        of_votes = f"comparisons from {many}{', '.join(map(repr, votes))}"
+        parts = [*parts[:-1], f"{parts[-1]}, {of_votes}"] if items else [*parts, of_votes]
+    return f"{book.file!r}: {'; '.join(parts)}; sheet= names those to read."
