@@ -2,16 +2,21 @@
 
 from pathlib import Path
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
 
-from pairscore import ItemKFold, PairscoreError, RankRegression, choices
+from pairscore import ItemKFold, PairscoreError, RankRegression, auto_fit, choices, fit_stream, load
+from pairscore.cli import main
 from pairscore.core.links import get_link
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.feature_options import make_recipe
 from pairscore.data.tables import Columns
+from pairscore.estimators.settings import SETTINGS as OF_MODELS
 from pairscore.files.tables import table_kind
+from pairscore.streaming.merge import merge_sites
+from pairscore.streaming.sites import site_sums
 from tests.data.conftest import study
 from tests.test_package import heavy_modules_after
 
@@ -27,8 +32,8 @@ SETTINGS = [
     *(("method", method) for method in choices.METHODS),
     *(("link", link) for link in choices.LINKS),
     *(("ties", rule) for rule in choices.TIE_RULES),
-    *(("inference", inference) for inference in choices.INFERENCES),
-    *(("missing", rule) for rule in ("refuse", *choices.FILLING_RULES)),
+    *(("inference", inference) for inference in (*choices.INFERENCES, "none")),
+    *(("missing", rule) for rule in choices.MISSING_RULES),
 ]
 
 
@@ -73,3 +78,116 @@ def test_the_other_words():
     assert [table_kind(Path(f"items.{kind}")) for kind in choices.FILE_KINDS] == list(
         choices.FILE_KINDS
     )
+
+
+# -- the same words in the shell and in Python -----------------------------------------------------
+
+
+def words_of(command, name):
+    """What the shell takes for an option of a command."""
+    (option,) = [one for one in main.commands[command].params if one.name == name]
+    assert isinstance(option.type, click.Choice)
+    return list(option.type.choices)
+
+
+def words_of_commands():
+    """Every option of words, of every command, but for how files are written down."""
+    return {
+        (command, option.name): list(option.type.choices)
+        for command in main.commands
+        for option in main.commands[command].params
+        if isinstance(option.type, click.Choice) and option.name not in ("decimal", "item_effects")
+    }
+
+
+def judged_study():
+    X, votes = votes_with_judges_and_ties()
+    return X, votes[votes["winner"] != "tie"].reset_index(drop=True)
+
+
+def in_python(command, name, word):
+    """Give the word to what the command calls in Python."""
+    X, votes = judged_study()
+    if command == "merge":
+        return merge_sites([site_sums(X, votes)], **{name: word})
+    if command == "stats":
+        return site_sums(X, votes, **{name: word})
+    if name == "use":
+        return auto_fit(X, votes, use=word, side_effect=False, l2=0.0, item_effects=False)
+    if name == "scale":
+        return RankRegression().fit(X, votes).rank(X, scale=word)
+    if name == "kind":
+        return table_kind(Path(f"items.{word}"))
+    return RankRegression(**{name: word}).fit(*votes_with_judges_and_ties())
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "word"),
+    [(*where, word) for where, words in words_of_commands().items() for word in words],
+)
+def test_python_takes_every_word_of_the_shell(command, name, word):
+    assert in_python(command, name, word) is not None
+
+
+def test_a_stream_takes_the_shells_word_for_no_intervals():
+    X, votes = judged_study()
+    assert fit_stream(X, votes, inference="none").std_errors_ is None
+
+
+@pytest.mark.parametrize("name", ["method", "link", "ties", "inference", "missing"])
+def test_the_shell_takes_every_word_of_python(name):
+    known = [word for words in words_of_commands().values() for word in words]
+    taken = [word for word in {*known, "guess"} if OF_MODELS[name].allows(word)]
+    taken = list(choices.LINKS) if name == "link" else taken  # any link is said by get_link
+    assert sorted(words_of("fit", name)) == sorted(taken)
+
+
+def test_no_intervals_under_either_name():
+    X, votes = judged_study()
+    for word in (None, "none"):
+        model = RankRegression(inference=word).fit(X, votes)
+        assert model.std_errors_ is None
+        assert model.inference_ is None
+
+
+def test_items_with_missing_values_are_dropped_as_the_shell_does(tmp_path):
+    """The same coefficients as those of a table without these items and their votes."""
+    X, votes = judged_study()
+    items = pd.DataFrame(X, columns=[f"x{column}" for column in range(X.shape[1])])
+    items.insert(0, "id", [f"i{row}" for row in range(len(items))])
+    for side in ("left", "right"):
+        votes[side] = items["id"].to_numpy()[votes[side]]
+    gappy = items.copy()
+    gappy.loc[[1, 4], "x0"] = np.nan
+    model = RankRegression(missing="drop-items").fit(gappy, votes)
+    whole = items.drop(index=[1, 4])
+    known = votes["left"].isin(whole["id"]) & votes["right"].isin(whole["id"])
+    twin = RankRegression().fit(whole, votes[known])
+    np.testing.assert_allclose(model.coef_, twin.coef_, rtol=1e-12)
+    np.testing.assert_allclose(model.std_errors_, twin.std_errors_, rtol=1e-12)
+    assert model.n_items_ == twin.n_items_
+    assert "2 items dropped" in str(model.summary())
+    with pytest.warns(match="2 items of .* with missing values left out"):
+        ranking = model.rank(gappy)
+    assert list(ranking["id"]) == list(twin.rank(whole)["id"])
+    gappy.to_csv(tmp_path / "items.csv", index=False)
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    files = [str(tmp_path / name) for name in ("items.csv", "votes.csv", "model.npz")]
+    main(["fit", *files[:2], "--missing", "drop-items", "-o", files[2]], standalone_mode=False)
+    np.testing.assert_allclose(load(files[2]).coef_, model.coef_, rtol=1e-10)
+
+
+def test_groups_and_covariance_items_are_those_of_the_items_that_are_left():
+    X, votes = judged_study()
+    X = X.copy()
+    X[2, 0] = np.nan
+    groups = [row // 2 for row in range(len(X))]
+    named = {"item_groups": groups, "covariance_items": np.arange(len(X)) % 2 == 0}
+    data, _ = Comparisons.from_frames(X, votes, missing="drop-items", **named)
+    left = np.delete(np.arange(len(X)), 2)
+    assert data.items.ids.tolist() == left.tolist()
+    assert left[data.covariance_items].tolist() == [row for row in left if row % 2 == 0]
+    same = np.array(groups)[left]
+    for a, b in zip(*np.triu_indices(len(left), 1), strict=True):
+        if data.compared[a] and data.compared[b]:
+            assert (data.item_groups[a] == data.item_groups[b]) == (same[a] == same[b])

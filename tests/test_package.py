@@ -54,6 +54,14 @@ def test_every_public_name_resolves_and_says_what_it_is(name):
     assert thing.__doc__
 
 
+@pytest.mark.parametrize("name", ["plots", "scorers"])
+def test_a_public_module_is_imported_under_its_public_name(name):
+    code = f"import pairscore.{name} as one; from pairscore import {name} as other"
+    code += f"; import pairscore; print(one is other is pairscore.{name})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "True", done.stderr
+
+
 def test_public_names_are_listed():
     assert set(pairscore.__all__) | {"__version__"} == set(dir(pairscore))
     namespace = {}

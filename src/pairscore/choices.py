@@ -14,7 +14,7 @@ TIE_RULES
     Kupper 1967).
 INFERENCES
     What standard errors allow for: comparisons that share an item, also those that share a judge,
-    or nothing beyond the model. None (``none`` on the command line) computes no standard errors.
+    or nothing beyond the model. NO_INFERENCE, in Python also None, computes no standard errors.
 RIDGES
     What a ridge is chosen for: comparisons with new items, or new comparisons of known items.
 USES
@@ -24,7 +24,7 @@ SHRINKAGES
 MISSING_RULES, FILLING_RULES
     Missing feature values: refuse the table, leave such items and their comparisons out, fill in
     the mean and add a 0/1 flag, or give each such item a parameter instead of its features. The
-    last two fill the gaps, and are those that a table in memory may have.
+    last two fill the gaps.
 SELF_PAIRS
     Whether comparisons of an item with itself are an error or kept.
 REPEATED
@@ -69,6 +69,7 @@ METHODS = ("split", "pooled", "paired", "mle")
 LINKS = ("logit", "probit")
 TIE_RULES = ("half", "drop", "davidson", "rao-kupper")
 INFERENCES = ("items", "items+judges", "model")
+NO_INFERENCE = "none"
 RIDGES = ("auto", "auto-known")
 USES = ("known", "new")
 SHRINKAGES = ("ledoit-wolf", "oas")

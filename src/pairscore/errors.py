@@ -131,6 +131,14 @@ class SeparationWarning(PairscoreWarning):
     """Some direction explains every comparison, so the likelihood has no finite maximum."""
 
 
+class SeparatedFeaturesWarning(SeparationWarning):
+    """A direction in the features, or the side, explains every comparison that it touches."""
+
+
+class UnbeatenItemsWarning(SeparationWarning):
+    """Items without features won, or lost, every comparison with the others."""
+
+
 class FewItemsWarning(PairscoreWarning):
     """There are too few items for item-robust intervals to be trusted."""
 
@@ -157,6 +165,10 @@ class ColumnFoundWarning(PairscoreWarning):
 
 class NotConvergedWarning(PairscoreWarning):
     """The likelihood was not maximised to the requested precision."""
+
+
+class RoundNeededWarning(NotConvergedWarning):
+    """Every site has to make sums at the merged model, and these are merged again."""
 
 
 # -- words of messages -----------------------------------------------------------------------------

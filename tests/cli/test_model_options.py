@@ -159,3 +159,26 @@ def test_a_file_with_decimal_points_is_not_read_with_the_commas_of_an_earlier_on
     assert one.stdout == other.stdout
     assert one.stderr == ""
     assert "has decimal signs '.', not ',' as before." in other.stderr
+
+
+def test_auto_keeps_a_column_that_was_asked_for_whatever_signs_its_name_has(tmp_path):
+    """Names are compared with names, not with how Python would print a list of them."""
+    names = ["it's", 'a "quoted" one', "plain"]
+    header = ["id", "mass", *(f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names)]
+    rows = [[f"P{row}", str(row % 7), "3", "3", "3"] for row in range(30)]
+    table = "\n".join(",".join(row) for row in [header, *rows])
+    (tmp_path / "items.csv").write_text(table + "\n")
+    pairs = [(row, (row * 7 + 3) % 30) for row in range(30)] * 4
+    votes = [
+        f"P{a},P{b},{'left' if (a % 7 + n) % 3 else 'right'}" for n, (a, b) in enumerate(pairs)
+    ]
+    (tmp_path / "votes.csv").write_text("\n".join(["left,right,winner", *votes]) + "\n")
+    files = [tmp_path / "items.csv", tmp_path / "votes.csv", "-o", tmp_path / "model.npz"]
+    asked = ",".join(f'"{name.replace(chr(34), chr(34) * 2)}"' for name in [*names[:2], "mass"])
+    done = run("fit", *files, "--auto", "--features", asked)
+    assert done.exit_code == 0, done.output
+    assert "left out, because all items have the same" not in done.stderr
+    assert load(tmp_path / "model.npz").feature_names_in_.tolist() == [*names[:2], "mass"]
+    done = run("fit", *files, "--auto")
+    assert "left out, because all items have the same" in done.stderr
+    assert load(tmp_path / "model.npz").feature_names_in_.tolist() == ["mass"]

@@ -11,11 +11,13 @@ from pairscore.data.tables import (
     Column,
     Columns,
     as_frame,
+    backend_name,
     backend_of,
     column_of,
     is_missing,
     look_up,
     look_up_numbers,
+    named_backend,
 )
 from tests.data.conftest import every_table, says, study
 
@@ -182,3 +184,15 @@ def test_numbers_near_each_other_and_far_apart_are_found_where_they_are(known, k
     names = np.array([0, 1, 2, 3, 7, 20, 21, 4], dtype=kind)
     found = look_up_numbers(np.array(known), names)
     assert found.tolist() == [known.index(name) if name in known else -1 for name in names.tolist()]
+
+
+def test_kinds_of_tables_have_names():
+    frames = [pd.DataFrame({"x": [1]}), {"x": [1]}, np.ones((1, 1))]
+    kinds = [backend_of(as_frame(frame)) for frame in frames]
+    assert [backend_name(kind) for kind in kinds] == ["pandas", "dict", "array"]
+    assert [named_backend(backend_name(kind)) for kind in kinds] == kinds
+
+
+def test_only_libraries_of_tables_are_looked_for(monkeypatch):
+    monkeypatch.setattr("pairscore.data.tables.find_spec", lambda name: pytest.fail(name))
+    assert named_backend("os.path") is dict

@@ -6,9 +6,10 @@ import json
 import os
 import pickle
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import pytest
@@ -647,3 +648,49 @@ def test_the_log_likelihood_goes_through_a_file_and_older_files_have_none(tmp_pa
     for name in OLD_MODELS:
         with pytest.raises(PairscoreError, match="saved before log-likelihoods were kept"):
             load(HERE / name).loglik_  # noqa: B018
+
+
+# -- the kind of table -----------------------------------------------------------------------------
+
+
+def named_study(n=12, m=150):
+    rng = np.random.default_rng(3)
+    names = [f"m{row}" for row in range(n)]
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    won = rng.random(m) < 1 / (1 + np.exp((right - left) / 4))
+    items = {"id": names, "size": rng.normal(size=n)}
+    votes = {
+        "left": [names[row] for row in left],
+        "right": [names[row] for row in right],
+        "winner": ["left" if one else "right" for one in won],
+    }
+    return items, votes
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "dict"])
+@pytest.mark.parametrize(("features", "data"), [(False, False), (False, True), (True, True)])
+def test_a_ranking_is_of_the_kind_that_the_fitted_model_gave(kind, features, data, tmp_path):
+    make = dict if kind == "dict" else partial(nw_frame, kind)
+    items, votes = map(make, named_study())
+    model = RankRegression().fit(items if features else None, votes)
+    model.save(tmp_path / "model.npz", data=data)
+    again = load(tmp_path / "model.npz")
+    before, after = model.rank(), again.rank()
+    assert type(after) is type(before)
+    assert list(after["id"]) == list(before["id"])
+    again.save(tmp_path / "again.npz", data=data)  # and what is saved again knows it too
+    assert type(load(tmp_path / "again.npz").rank()) is type(before)
+
+
+def nw_frame(kind, columns):
+    return nw.from_dict(columns, backend=kind).to_native()
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+def test_without_the_library_of_the_table_a_ranking_is_a_dict(tmp_path, monkeypatch):
+    votes = pd.DataFrame(named_study()[1])
+    RankRegression().fit(None, votes).save(tmp_path / "model.npz")
+    monkeypatch.setattr("pairscore.data.tables.find_spec", lambda name: None)
+    assert isinstance(load(tmp_path / "model.npz").rank(), dict)

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -444,3 +445,16 @@ def test_features_are_not_said_to_explain_items_that_have_effects():
     assert with_effects.verdict == "allowed for"
     assert with_effects.answer.startswith("Not all of it: items differ beyond their features")
     assert "no sign" not in with_effects.answer + with_effects.verdict
+
+
+def test_a_check_goes_by_the_kind_of_a_warning_and_not_by_its_words():
+    items, votes = draw_study(60, 600)
+    model = RankRegression().fit(items, votes)
+    for kind, question in (
+        ("SeparatedFeaturesWarning", "Is there separation?"),
+        ("ManyFeaturesWarning", "What did the fit itself warn of?"),
+    ):
+        told = {"notes": ["in other words."], "note_kinds": [kind]}
+        model.result_ = replace(model.result_, **told)
+        doubts = [one for one in report_facts(model, items, votes).checks if not one.fine]
+        assert [one.question for one in doubts if one.answer == "In other words."] == [question]

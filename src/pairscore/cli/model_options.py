@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pairscore.choices import INFERENCES, METHODS, SCALES, TIE_RULES, USES
+from pairscore.choices import INFERENCES, METHODS, NO_INFERENCE, SCALES, TIE_RULES, USES
 from pairscore.cli.options import (
     LINK_OPTION,
     LIST_NAMES,
@@ -95,7 +95,7 @@ MODEL_OPTIONS = section(
     ),
     word(
         "--inference",
-        (*INFERENCES, "none"),
+        (*INFERENCES, NO_INFERENCE),
         "Intervals that allow for comparisons that share an item (items), or an item or a judge;"
         " classical ones (model); or none.",
         "items",
@@ -183,7 +183,7 @@ def model_settings(given: dict[str, Any]) -> dict[str, Any]:
         "shrinkage": number_or_word(given["shrinkage"]),
         "side_effect": "judges" if given["side_by_judge"] else given["side_effect"],
         "context": split_names(given["context"]) or None,
-        "inference": None if given["inference"] == "none" else given["inference"],
+        "inference": None if given["inference"] == NO_INFERENCE else given["inference"],
     }
 
 
@@ -324,7 +324,9 @@ def constant_columns(study: "StudyInput", given: dict[str, Any]) -> list[str]:
     """Columns that nobody asked for and that say nothing about any item; none if all are such."""
     import numpy as np
 
-    asked = {part for names in item_settings(given).values() for part in str(names).split("'")}
+    settings = item_settings(given)
+    products = [part for product in settings["interactions"] for part in product.split(":")]
+    asked = {name for lists in LIST_NAMES for name in settings[lists]} | {*products, settings["id"]}
     alike = np.ptp(study.items.values, axis=0) == 0
     found = [name for name, block in study.recipe.blocks.items() if alike[block].all()]
     return [] if alike.all() else [name for name in found if name not in asked]

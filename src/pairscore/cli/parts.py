@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pairscore.choices import DB_VARIABLE, METHODS
+from pairscore.choices import DB_VARIABLE, METHODS, NO_INFERENCE
 from pairscore.cli.model_options import collect_warnings, number_or_word, write_model
 from pairscore.cli.options import (
     FILE,
@@ -36,7 +36,7 @@ from pairscore.cli.words import (
     show_warnings,
     show_written,
 )
-from pairscore.errors import PairscoreError, plural, without_password
+from pairscore.errors import PairscoreError, RoundNeededWarning, plural, without_password
 from pairscore.parts.progress import stage
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def fit_in_parts(items: Path, comparisons: tuple[Path, ...], given: dict[str, An
             **settings,
             l2=number_or_word(given["l2"]) or 0.0,
             shrinkage=number_or_word(given["shrinkage"]),
-            inference=None if given["inference"] == "none" else given["inference"],
+            inference=given["inference"],
             self_pairs="keep" if given["self_pairs"] else "error",
             n_jobs=given["threads"],
             engine=given["engine"],
@@ -348,7 +348,7 @@ def write_sums(
         "Model",
         word("--method", METHODS, "A closed form, or maximum likelihood in rounds.", "pooled"),
         option("--l2", type=click.FloatRange(min=0), default=0.0, help="Ridge, as in fit."),
-        word("--inference", ("items", "model", "none"), "Intervals, as in fit.", "items"),
+        word("--inference", ("items", "model", NO_INFERENCE), "Intervals, as in fit.", "items"),
     )
 )
 @output_option("Model file to write.", default=Path("merged.npz"))
@@ -369,13 +369,12 @@ def merge(
     from pairscore.model.file import ModelFile
     from pairscore.streaming.merge import merge_files
 
-    intervals = None if inference == "none" else inference
     with stage("Merging"), collect_warnings() as texts:
-        model = merge_files(sums, method=method, l2=l2, inference=intervals)
+        model = merge_files(sums, method=method, l2=l2, inference=inference)
     show_warnings(texts)
     file = ModelFile(model.result_, model.get_params(), model.classes_)
     write_model(file, output, as_json, keep_data=False)
-    needs_round = any("make sums at this model" in text for text in texts)
+    needs_round = RoundNeededWarning.__name__ in model.note_kinds_
     show_written(output, as_json, None if needs_round else "NEW_ITEMS.csv")
     if not as_json and needs_round:
         show_note(f"for each site: pairscore stats ITEMS COMPARISONS --at {output} -o round.npz")

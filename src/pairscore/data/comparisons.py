@@ -11,10 +11,11 @@ import numpy as np
 
 from pairscore.choices import LAYOUTS, NO_SIDES, SELF_PAIRS
 from pairscore.data.conventions import blank, check_names, rename_votes
-from pairscore.data.feature_options import read_with_settings
+from pairscore.data.feature_options import read_with_gaps, read_with_settings
+from pairscore.data.features import Recipe
 from pairscore.data.find_ids import find_id_column, found_words, id_settings, names_in
 from pairscore.data.folds import number_groups
-from pairscore.data.items import Items, read_items
+from pairscore.data.items import Items, read_items, refuse_non_finite
 from pairscore.data.tables import (
     ID_COLUMN,
     Columns,
@@ -152,8 +153,9 @@ class Comparisons:
             Of the coin that writes winners left or right where votes have no sides.
         context : names
             Numeric columns of the votes to keep.
-        missing : {"refuse", "mean-with-flag", "item-effect"}
-            What happens to items with missing values.
+        missing : {"refuse", "drop-items", "mean-with-flag", "item-effect"}
+            What happens to items with missing values; those that are dropped take their comparisons
+            with them.
         item_groups : one label per item of the table, or dict from id to label
             As in :meth:`with_item_groups`.
         winner_codes : dict or None
@@ -171,7 +173,7 @@ class Comparisons:
         """
         refuse_other_self_pairs(self_pairs)
         settings, roles = check_names(columns)
-        votes = rename_votes(votes, roles, context)
+        votes, recipe = rename_votes(votes, roles, context), None
         if items is None:
             if settings:
                 raise PairscoreError(
@@ -182,7 +184,10 @@ class Comparisons:
         else:
             if (id := _found_id(items, votes, settings)) is not None:
                 settings["id"] = id
-            table = read_with_settings(items, missing, **settings)
+            if missing == "drop-items" and not isinstance(items, Items):
+                recipe, table = read_with_gaps(items, **settings)
+            else:
+                table = read_with_settings(items, missing, **settings)
         sides = (roles["left"], roles["right"]) if {"left", "right"} <= {*roles} else None
         read = read_votes(votes, table, self_pairs, seed, context, winner_codes, sides)
         comparisons = cls.of(table, read)
@@ -190,6 +195,9 @@ class Comparisons:
             comparisons = comparisons.with_covariance_items(covariance_items)
         if item_groups is not None:
             comparisons = comparisons.with_item_groups(item_groups)
+        if recipe is not None:
+            kept = without_incomplete_items(recipe, comparisons.items, comparisons.votes)
+            comparisons = cls.of(replace(kept[0], recipe=kept[2].to_record()), kept[1])
         return comparisons, comparisons.outcome
 
     @classmethod
@@ -372,6 +380,46 @@ class Comparisons:
         rows, groups = np.flatnonzero(self.compared), np.full(len(self.items), -1)
         groups[rows] = number_groups(item_groups, self.items, rows)
         return self.of(self.items, replace(self.votes, item_groups=groups))
+
+
+def without_incomplete_items(
+    recipe: Recipe, items: Items, votes: Votes
+) -> tuple[Items, Votes, Recipe, np.ndarray]:
+    """What ``missing="drop-items"`` leaves: items without gaps, and the votes on two of these.
+
+    Parameters
+    ----------
+    items : Items
+        With NaN where a value is missing (:meth:`Recipe.items_with_gaps`).
+    votes : Votes
+        On all of them.
+
+    Returns
+    -------
+    Items, Votes, Recipe, ndarray
+        The recipe notes what was dropped; the mask (N,) is of the items that are left.
+    """
+    values, ids = items.values, np.arange(len(items)) if items.ids is None else items.ids
+    complete = recipe.complete_rows(values, ids)
+    usable = complete[votes.left] & complete[votes.right]
+    n_dropped = int(np.count_nonzero(~complete))
+    if not complete.any() or not usable.any():
+        raise PairscoreError(
+            f"{plural(n_dropped, 'item')} of {len(complete)} with missing values, and every"
+            f" comparison has one of them; fill in some of the values."
+        )
+    refuse_non_finite(np.where(complete[:, None], values, 0.0), recipe.names)
+    rows = plural(int(np.count_nonzero(~usable)), "row")
+    note = f"{plural(n_dropped, 'item')} dropped, with {rows} of comparisons" if n_dropped else ""
+    recipe, new_row, votes = replace(recipe, note=note), np.cumsum(complete) - 1, votes[usable]
+    votes = replace(votes, left=new_row[votes.left], right=new_row[votes.right])
+    if votes.covariance_items is not None:  # row numbers
+        rows_left = votes.covariance_items[complete[votes.covariance_items]]
+        votes = replace(votes, covariance_items=new_row[rows_left])
+    if votes.item_groups is not None:
+        votes = replace(votes, item_groups=votes.item_groups[complete])
+    left = Items(values[complete], recipe.names, ids[complete], items.backend)
+    return left, votes, recipe, complete
 
 
 def items_of_votes(votes: Any) -> Items:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import FILLING_RULES, ID_WORDS, MISSING_RULES, has_word
+from pairscore.choices import ID_WORDS, MISSING_RULES, has_word
 from pairscore.data.features import Recipe, is_numeric, level_names, numeric_column
 from pairscore.data.items import Items, leave_out, plain_id, read_items
 from pairscore.data.tables import (
@@ -30,7 +30,14 @@ from pairscore.data.tables import (
     spread_lists,
     to_array,
 )
-from pairscore.errors import EmptyColumnsError, PairscoreError, did_you_mean, first_few, plural
+from pairscore.errors import (
+    EmptyColumnsError,
+    PairscoreError,
+    did_you_mean,
+    first_few,
+    plural,
+    warn_caller,
+)
 
 DATE = re.compile(
     r"([0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{2}){1,2}|[0-9]{4}[./-][0-9]{1,2}[./-][0-9]{1,2}"
@@ -287,10 +294,10 @@ def read_with_settings(items: Any, missing: str = "refuse", **settings: Any) -> 
     items
         Missing are NaN, None and the empty cells of a dataframe. Text that no setting names is
         left out with a warning.
-    missing : {"refuse", "mean-with-flag", "item-effect"}
-        Fill in the mean of the column and add a 0/1 column ``<name> missing`` (one for columns
-        that are missing for the same items), or give each item with missing values a 0/1 column
-        ``item <id>`` and the mean of every feature.
+    missing : {"refuse", "drop-items", "mean-with-flag", "item-effect"}
+        Leave items with missing values out; fill in the mean of the column and add a 0/1 column
+        ``<name> missing`` (one for columns that are missing for the same items); or give each item
+        with missing values a 0/1 column ``item <id>`` and the mean of every feature.
     settings
         Of :func:`make_recipe`; the name of a column of lists stands for all their numbers.
 
@@ -299,9 +306,9 @@ def read_with_settings(items: Any, missing: str = "refuse", **settings: Any) -> 
     Items
         With the ``recipe``, if there were settings, by which new items get the same features.
     """
-    if missing not in ("refuse", *FILLING_RULES):
+    if missing not in MISSING_RULES:
         raise PairscoreError(
-            f"missing is {missing!r}; use 'refuse', 'mean-with-flag' or 'item-effect'."
+            f"missing is {missing!r}; use one of {first_few(map(repr, MISSING_RULES))}."
         )
     settings = {setting: given for setting, given in settings.items() if given}
     if isinstance(items, Items) and settings:
@@ -311,13 +318,26 @@ def read_with_settings(items: Any, missing: str = "refuse", **settings: Any) -> 
         )
     if isinstance(items, Items) or (missing == "refuse" and not settings):
         return read_items(items)
+    recipe, table = _recipe_of_table(items, missing, settings)
+    return _read_by_recipe(recipe, table, items)
+
+
+def read_with_gaps(items: Any, **settings: Any) -> tuple[Recipe, Items]:
+    """The items of a table with NaN where values are missing, and the recipe that drops these."""
+    settings = {setting: given for setting, given in settings.items() if given}
+    recipe, table = _recipe_of_table(items, "drop-items", settings)
+    return recipe, recipe.items_with_gaps(table, backend_of(as_frame(items)))
+
+
+def _recipe_of_table(items: Any, missing: str, settings: dict[str, Any]) -> tuple[Recipe, Columns]:
+    """How a table of any kind becomes features, and its columns; text is left out and told."""
     for name in LIST_SETTINGS & {*settings}:
         settings[name] = [settings[name]] if isinstance(settings[name], str) else settings[name]
     table = _to_columns(items, settings.get("id"), settings.get("exclude", ()))
     recipe, text = make_recipe(table, missing=missing, **settings)
     if text:
         leave_out(table, text)
-    return _read_by_recipe(recipe, table, items)
+    return recipe, table
 
 
 def _spread_names(names: Iterable[str], columns: Collection[str]) -> list[str]:
@@ -347,7 +367,11 @@ def apply_recipe(recipe: Recipe, items: Any) -> Items:
         return read_items(items)
     table = _to_columns(items, wanted=recipe.sources)
     id = next((name for name in (recipe.id, ID_COLUMN) if name in table.columns), None)
-    return _read_by_recipe(replace(recipe, id=id), table, items)
+    read = _read_by_recipe(replace(recipe, id=id), table, items)
+    if dropped := len(table) - len(read):
+        who = f"{plural(dropped, 'item')} of {len(table)}"
+        warn_caller(f"{who} with missing values left out, as in the fit.")
+    return read
 
 
 def _read_by_recipe(recipe: Recipe, table: Columns, items: Any) -> Items:

@@ -254,6 +254,13 @@ class Recipe:
             _refuse_gaps(rows, ids, GAP_REMEDIES["new" if is_new else self.missing])
         return ~np.any(list(gaps.values()), axis=0)
 
+    def items_with_gaps(self, table: Columns, backend: Any) -> Items:
+        """The items of a table of named columns, NaN where a value is missing; ids are checked."""
+        ids = self.ids(table)
+        if ids is not None:
+            refuse_bad_ids(ids)
+        return Items(self.matrix(table), self.names, ids, backend)
+
     def items(self, table: Columns) -> Items:
         """The items of a table of named columns, without those that the recipe drops.
 

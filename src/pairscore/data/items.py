@@ -16,6 +16,7 @@ from pairscore.data.tables import (
     Columns,
     Frame,
     as_frame,
+    backend_name,
     backend_of,
     ids_of,
     is_hashable,
@@ -141,6 +142,11 @@ class Items:
         refuse_bad_ids(ids)
         values = np.vstack([self.values, new.values])
         return replace(self, values=values, ids=ids)
+
+    @property
+    def table_kind(self) -> str:
+        """The kind of the caller's table by name, for a file."""
+        return backend_name(self.backend)
 
     def take(self, rows: np.ndarray) -> "Items":
         """The items of some rows, in that order; they keep their names."""

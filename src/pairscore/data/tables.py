@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import repeat
 from typing import Any
 
@@ -178,8 +179,9 @@ def as_frame(table: Any) -> Frame | None:
         return table if isinstance(table, Columns) else Columns(table)
     try:
         frame = nw.from_native(table, pass_through=True, allow_series=False)
-    except DuplicateError as error:
-        repeated = re.findall("(?m)^- (.*)$", str(error))
+    except DuplicateError:
+        names = getattr(table, "column_names", None) or list(table.columns)
+        repeated = [f"{str(n)!r} {times} times" for n, times in Counter(names).items() if times > 1]
         raise PairscoreError(
             f"a table has columns of the same name: {first_few(repeated)}; give every column its"
             " own name."
@@ -205,6 +207,25 @@ def backend_of(frame: Frame | None) -> Any:
     if isinstance(frame, Columns):
         return Columns if frame.from_file else dict
     return None if frame is None else frame.implementation
+
+
+PACKAGES_OF_TABLES = ("pandas", "polars", "pyarrow", "modin", "cudf")
+KINDS_OF_TABLES = {dict: "dict", Columns: "file", None: "array"}
+
+
+def backend_name(backend: Any) -> str:
+    """What a file calls a kind of table of :func:`backend_of`: ``pandas``, ``dict``, ..."""
+    known = KINDS_OF_TABLES.get(backend)
+    return str(backend.value) if known is None else known
+
+
+def named_backend(name: str) -> Any:
+    """The kind of table that :func:`backend_name` named; ``dict`` where its package is missing."""
+    known = {kind: backend for backend, kind in KINDS_OF_TABLES.items()}
+    if name in known:
+        return known[name]
+    is_here = name in PACKAGES_OF_TABLES and find_spec(name) is not None
+    return nw.Implementation(name) if is_here else dict
 
 
 def column_of(frame: Frame, name: str) -> Column:

@@ -167,14 +167,14 @@ def no_likelihood(result: "Estimate", outcomes: set[int], has_weights: bool) -> 
         return f"method={settings.method!r} is a closed form, which maximises no likelihood"
     one_sided = settings.side_effect and (outcomes <= {1} or outcomes <= {-1})
     checks = {
-        NO_MAXIMUM: SeparationWarning in kinds or one_sided,
+        NO_MAXIMUM: any(issubclass(kind, SeparationWarning) for kind in kinds) or one_sided,
         RIDGE: settings.l2 > 0,
         SLOPES: settings.judge_slopes,
         SIDES: settings.side_by_judge,
         ITEM_EFFECTS: settings.item_effects and not settings.free_abilities,
         WEIGHTS: has_weights,
         HALF_WINS: settings.ties == "half" and 0 in outcomes,
-        NOT_REACHED: NotConvergedWarning in kinds,
+        NOT_REACHED: any(issubclass(kind, NotConvergedWarning) for kind in kinds),
     }
     return next((reason for reason, holds in checks.items() if holds), "")
 

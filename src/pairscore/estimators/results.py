@@ -203,6 +203,14 @@ class Judges:
 Note = tuple[type[PairscoreWarning], str]
 
 
+def kept_notes(notes: list[Note]) -> dict[str, list[str]]:
+    """The two fields of a fit that have its warnings: their texts, and their kinds."""
+    return {
+        "notes": [text for _, text in notes],
+        "note_kinds": [kind.__name__ for kind, _ in notes],
+    }
+
+
 @dataclass(frozen=True)
 class Effects:
     """What a comparison has beside its items, in the order of the covariance.
@@ -337,6 +345,8 @@ class Fit:
         The log-likelihood of the comparisons, or why there is none.
     wording : Wording
         The title of the study, and what the two ends of the ranking are called.
+    note_kinds : list of str
+        Names of the classes of the warnings whose texts are in ``notes``, in the same order.
     """
 
     settings: Settings
@@ -380,10 +390,15 @@ class Fit:
     effects_covariance: np.ndarray | None = None
     judge_agreement: dict[str, dict[str, Any]] = field(default_factory=dict)
     likelihood: "Likelihood | None" = None  # models of before have none
+    note_kinds: list[str] = field(default_factory=list)
 
     @property
     def full_record(self) -> dict[str, Any]:
-        """The record, with the fingerprint: a pass over the data that few ask for."""
+        """The record, with the kind of the items' table, and the fingerprint: a pass over the data
+        that few ask for.
+        """
+        if self.comparisons is not None:
+            self.record.setdefault("table", self.comparisons.items.table_kind)
         if self.comparisons is not None and self.record.get("fingerprint") is None:
             self.record["fingerprint"] = self.comparisons.fingerprint
         return self.record

@@ -17,7 +17,14 @@ from scipy.sparse.csgraph import connected_components
 
 from pairscore.core.sums import sum_sides
 from pairscore.core.whitening import Basis, whitening_basis
-from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning, first_few
+from pairscore.errors import (
+    PairscoreError,
+    PairscoreWarning,
+    SeparatedFeaturesWarning,
+    SeparationWarning,
+    UnbeatenItemsWarning,
+    first_few,
+)
 from pairscore.estimators.fit_data import SEPARATION_L2, WEAK_L2, FitData, bordered_scatter
 from pairscore.estimators.settings import Settings
 
@@ -79,7 +86,7 @@ def bound_abilities(
         f" finite size; a ridge of {SEPARATION_L2:g} holds them. item_effects=True estimates how"
         " far items differ, and shrinks by that."
     )
-    return replace(settings, l2=SEPARATION_L2 * data.weight_unit), [(SeparationWarning, text)]
+    return replace(settings, l2=SEPARATION_L2 * data.weight_unit), [(UnbeatenItemsWarning, text)]
 
 
 def _hold_groups(
@@ -229,4 +236,4 @@ def separation_note(names: list[str] | None = None) -> "Note":
         " (a normal prior with standard deviation 2.5 on standardised coefficients)."
         f" Set l2 above {WEAK_L2:g} to choose your own."
     )
-    return SeparationWarning, text
+    return SeparatedFeaturesWarning, text

@@ -6,12 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import FILLING_RULES, INFERENCES, METHODS, RIDGES, SHRINKAGES, TIE_RULES
+from pairscore.choices import (
+    INFERENCES,
+    METHODS,
+    MISSING_RULES,
+    NO_INFERENCE,
+    RIDGES,
+    SHRINKAGES,
+    TIE_RULES,
+)
 from pairscore.core.links import Link, Logit, get_link
 from pairscore.errors import PairscoreError, first_few, shown
 
 LONGEST_TEXT = 200  # characters of a title
-GAPS = ("refuse", *FILLING_RULES)
 
 
 def _is_word(value: Any, words: tuple[str, ...]) -> bool:
@@ -51,16 +58,12 @@ def _flag(default: bool = False) -> Setting:
 
 
 SETTINGS = {
-    "missing": Setting(
-        "refuse",
-        lambda value: _is_word(value, GAPS),
-        "'refuse', 'mean-with-flag' or 'item-effect'",
-    ),
+    "missing": _words("refuse", MISSING_RULES),
     "method": _words("mle", METHODS),
     "link": Setting("logit", lambda value: True, "a link"),  # get_link says what is wrong with it
     "inference": Setting(
         "items",
-        lambda value: value is None or _is_word(value, INFERENCES),
+        lambda value: value is None or _is_word(value, (*INFERENCES, NO_INFERENCE)),
         "'items', 'items+judges', 'model' or None",
     ),
     "judge_slopes": _flag(),
@@ -235,7 +238,7 @@ def make_settings(given: dict[str, Any]) -> Settings:
         l2=np.nan if choose else float(l2),
         shrinkage=float(shrinkage) if _is_number(shrinkage, 0, 1) else shrinkage,
         side_effect=bool(side_effect),
-        inference=given["inference"],
+        inference=None if given["inference"] == NO_INFERENCE else given["inference"],
         max_iter=int(given["max_iter"]),
         tol=float(given["tol"]),
         choose_l2=choose,

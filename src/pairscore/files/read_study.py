@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import Kept
-from pairscore.data.comparisons import Comparisons, items_of_votes
+from pairscore.data.comparisons import Comparisons, items_of_votes, without_incomplete_items
 from pairscore.data.conventions import VOTE_ROLES, VoteColumns
 from pairscore.data.feature_options import kinds_of_text
 from pairscore.data.features import Recipe, recipe_of
@@ -19,7 +19,7 @@ from pairscore.data.find_ids import (
     id_settings,
     names_in,
 )
-from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
+from pairscore.data.items import Items, plain_id
 from pairscore.data.tables import Columns
 from pairscore.data.votes import Votes
 from pairscore.errors import BadEntriesError, BadRowsError, PairscoreError, plural
@@ -305,26 +305,10 @@ def _read_complete(
         items = recipe.items(table)
         study = StudyInput(items, recipe, [], [], votes=rules.read(votes, items))
         return study, np.ones(len(table), dtype=bool)
-    ids = recipe.ids(table)
-    if ids is not None:
-        refuse_bad_ids(ids)
-    values, names = recipe.matrix(table), np.arange(len(table)) if ids is None else ids
-    complete = recipe.complete_rows(values, names)
-    read = rules.read(votes, Items(values, recipe.names, ids, Columns))
-    usable = complete[read.left] & complete[read.right]
-    n_dropped = int(np.count_nonzero(~complete))
-    if not complete.any() or not usable.any():
-        raise PairscoreError(
-            f"{plural(n_dropped, 'item')} of {len(complete)} with missing values, and every"
-            f" comparison has one of them; fill in some of the values."
-        )
-    refuse_non_finite(np.where(complete[:, None], values, 0.0), recipe.names)
-    items = Items(values[complete], recipe.names, names[complete], Columns)
-    rows = plural(int(np.count_nonzero(~usable)), "row")
-    note = f"{plural(n_dropped, 'item')} dropped, with {rows} of comparisons" if n_dropped else ""
-    new_row, read = np.cumsum(complete) - 1, read[usable]
-    read = replace(read, left=new_row[read.left], right=new_row[read.right])
-    return StudyInput(items, replace(recipe, note=note), [], [], votes=read), complete
+    with_gaps = recipe.items_with_gaps(table, Columns)
+    read = rules.read(votes, with_gaps)
+    items, left, recipe, complete = without_incomplete_items(recipe, with_gaps, read)
+    return StudyInput(items, recipe, [], [], votes=left), complete
 
 
 def read_new_votes(votes_files: Any, *given: Any, **settings: Any) -> Comparisons:

@@ -191,8 +191,8 @@ def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _json_reason(error: Exception, line: bytes) -> str:
-    reason = str(error).partition(":")[0]
-    return "not UTF-8" if "codec" in reason and not line.isascii() else reason
+    is_text = not isinstance(error, UnicodeError) or line.isascii()
+    return str(error).partition(":")[0] if is_text else "not UTF-8"
 
 
 # -- workbooks -------------------------------------------------------------------------------------

@@ -18,13 +18,19 @@ import numpy as np
 from pairscore.core.links import Link, get_link, link_name
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
-from pairscore.data.tables import Columns
+from pairscore.data.tables import Columns, named_backend
 from pairscore.data.votes import PER_ROW
-from pairscore.errors import PairscoreError
+from pairscore.errors import (
+    PairscoreError,
+    PairscoreWarning,
+    SeparatedFeaturesWarning,
+    UnbeatenItemsWarning,
+)
 from pairscore.estimators.diagnostics import ItemEffectsTest, NewItems, Pairing
 from pairscore.estimators.inference import Likelihood
 from pairscore.estimators.results import OF_PAIRS, Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
+from pairscore.estimators.separation import SEPARATED, UNBEATEN
 from pairscore.estimators.settings import DEFAULTS, Settings, Wording, make_settings
 from pairscore.files.write import atomic_write, plain
 
@@ -233,6 +239,8 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
     tables: dict[str, Any] = {
         n: rebuild(header[n]) for n, (_, rebuild) in TABLES if header.get(n) is not None
     }
+    if "note_kinds" not in scalars:
+        scalars["note_kinds"] = [_kind_of_before(note) for note in scalars.get("notes", ())]
     names, effects = tuple(header["feature_names"]), None
     recipe = header.get("recipe")  # models of before had none
     if header.get("item_effects"):
@@ -245,10 +253,19 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
         **tables,
         feature_names=names or None,
         item_effects=effects,
-        comparisons=comparisons_from_arrays(arrays, names, recipe),
+        comparisons=comparisons_from_arrays(
+            arrays, names, recipe, (scalars.get("record") or {}).get("table")
+        ),
         item_groups=arrays.get(GROUPS),
         recipe=recipe,
     )
+
+
+def _kind_of_before(note: str) -> str:
+    """The kind of a warning in a file of before they were kept: what it begins with, there."""
+    begins = {SEPARATED: SeparatedFeaturesWarning, UNBEATEN: UnbeatenItemsWarning}
+    kinds = (kind for begin, kind in begins.items() if note.startswith(begin))
+    return next(kinds, PairscoreWarning).__name__
 
 
 def _check_path(path: Any) -> Path:
@@ -355,14 +372,19 @@ def comparisons_from_arrays(
     arrays: dict[str, np.ndarray],
     feature_names: tuple[str, ...],
     recipe: dict[str, Any] | None = None,
+    table: str | None = None,
 ) -> Comparisons | None:
-    """The comparisons again; None if the model was saved without them."""
+    """The comparisons again; None if the model was saved without them.
+
+    ``table`` is the kind of table that the items came in, which files of before do not name.
+    """
     if f"{DATA}values" not in arrays:
         return None
     sides_known, seed, from_file = arrays[f"{DATA}facts"].tolist()
     ids = arrays.get(f"{DATA}ids")
     ids = ids.astype(object) if ids is not None and ids.dtype.kind == "U" else ids
     backend = Columns if from_file else dict
+    backend = backend if table is None else named_backend(table)
     items = Items(arrays[f"{DATA}values"], feature_names, ids, backend, recipe)
     context = {n.removeprefix(CONTEXT): a for n, a in arrays.items() if n.startswith(CONTEXT)}
     columns = {name: arrays.get(f"{DATA}{name}") for name in (*PER_ROW, "covariance_items")}

@@ -19,7 +19,7 @@ import numpy as np
 
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.items import LARGEST_NUMBER, Items, read_names
-from pairscore.data.tables import as_frame, check_amounts, to_array
+from pairscore.data.tables import as_frame, check_amounts, named_backend, to_array
 from pairscore.data.votes import Votes
 from pairscore.errors import (
     PairscoreError,
@@ -242,7 +242,10 @@ def compared_items(fit: Fit) -> Items:
     assert effects is not None  # without features every fit has them
     known = np.flatnonzero(np.isfinite(effects.effect))
     ids = known if effects.ids is None else effects.ids[known]
-    return Items(np.empty((len(known), 0)), (), ids, None if data is None else data.items.backend)
+    table = fit.record.get("table", "array")  # of a model that was saved without its comparisons
+    backend = named_backend("array" if table == "file" else table)
+    backend = backend if data is None else data.items.backend
+    return Items(np.empty((len(known), 0)), (), ids, backend)
 
 
 def item_of_id(fit: Fit, name: Any) -> Items:

@@ -68,9 +68,9 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         Give every judge a separate sharpness, 1 on average, shrunk towards 1.
     context : list of names or None
         Numeric columns of the votes that belong to a comparison: of left minus of right.
-    missing : {"refuse", "mean-with-flag", "item-effect"}
-        Items with missing values are an error, get the mean and a 0/1 flag for each column with
-        gaps, or a separate effect instead of features.
+    missing : {"refuse", "drop-items", "mean-with-flag", "item-effect"}
+        Items with missing values are an error, are left out with their comparisons, get the mean
+        and a 0/1 flag for each column with gaps, or a separate effect instead of features.
     ties : {"half", "drop", "davidson", "rao-kupper"}
         A tie is half a win each way, is left out, or is a third outcome with a parameter.
     max_iter, tol : int, float

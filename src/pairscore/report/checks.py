@@ -14,12 +14,16 @@ from scipy.special import chdtri, expit, ndtri
 
 from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
-from pairscore.errors import first_few
+from pairscore.errors import (
+    PairscoreWarning,
+    SeparatedFeaturesWarning,
+    UnbeatenItemsWarning,
+    first_few,
+)
 from pairscore.estimators.diagnostics import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.inference import wald
 from pairscore.estimators.results import REACH
-from pairscore.estimators.separation import SEPARATED, UNBEATEN
 from pairscore.evaluation.results import IN_WORDS, listed
 from pairscore.model.predict import expected_outcomes
 from pairscore.model.regression import RankRegression
@@ -192,13 +196,22 @@ def _shape_checks(model: RankRegression, z: np.ndarray, score: np.ndarray) -> li
 
 
 def _separation_check(model: RankRegression) -> Check:
-    notes = [note for note in model.notes_ if note.startswith(SEPARATED)]
+    notes = notes_of(model, SeparatedFeaturesWarning)
     finite = (
         "No direction in the features explains every comparison, so the coefficients are finite."
     )
     rule = "Whether the likelihood has a maximum."
     answer = _sentence(notes[0]) if notes else finite
     return Check("Is there separation?", not notes, answer, rule, "no sign of separation")
+
+
+def notes_of(
+    model: RankRegression, *kinds: type[PairscoreWarning], others: bool = False
+) -> list[str]:
+    """Warnings of the fit of some kinds, or with ``others`` all but those."""
+    names = {kind.__name__ for kind in kinds}
+    told = zip(model.notes_, model.note_kinds_, strict=True)
+    return [note for note, kind in told if (kind in names) != others]
 
 
 def _sentence(note: str) -> str:
@@ -373,8 +386,8 @@ def _outlier_check(z: np.ndarray, outside: np.ndarray, data: Comparisons) -> Che
 
 def _warnings_of_the_fit(model: RankRegression) -> list[Check]:
     """The warnings of the fit, but for separation, which has its own check."""
-    told = (SEPARATED, UNBEATEN)
-    notes = [_sentence(note) for note in model.notes_ if not note.startswith(told)]
+    told = SeparatedFeaturesWarning, UnbeatenItemsWarning
+    notes = [_sentence(note) for note in notes_of(model, *told, others=True)]
     question, rule = "What did the fit itself warn of?", "Warnings of the fit."
     rejected = model.record_.get("rejected") or {}
     if notes and rejected:  # a warning may propose what was tried
@@ -433,7 +446,7 @@ def _unbeaten_check(model: RankRegression, data: Comparisons) -> Check:
         "lost": names[(beat == 0) & (beaten > 0)],
     }
     told = [f"{first_few(who)} {how} every comparison" for how, who in found.items() if len(who)]
-    noted = [_sentence(note) for note in model.notes_ if note.startswith(UNBEATEN)]
+    noted = [_sentence(note) for note in notes_of(model, UnbeatenItemsWarning)]
     answer = "Every item won some comparisons and lost some."
     if told:
         answer = (

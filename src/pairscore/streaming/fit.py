@@ -17,7 +17,7 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import SEPARATION_L2, refuse_too_many_features, ridge_is_weak
 from pairscore.estimators.inference import Likelihood, no_likelihood
 from pairscore.estimators.likelihood import SMALLEST_GAIN
-from pairscore.estimators.results import Estimate, Fit, Note
+from pairscore.estimators.results import Estimate, Fit, Note, kept_notes
 from pairscore.estimators.separation import (
     NO_GAIN,
     SIDE,
@@ -168,7 +168,7 @@ def fit_stream(
     fit = replace(fit, settings=replace(fit.settings, l2=settings.l2))
     if checkpoint is not None:
         Checkpoint(Path(checkpoint)).remove()
-    fit = replace(fit, notes=[text for _, text in notes + more])
+    fit = replace(fit, **kept_notes(notes + more))
     model = RankRegression(**(DEFAULTS | given))
     model.classes_ = np.array([-1, 1])
     return model._keep(fit, notes + more)

@@ -9,7 +9,7 @@ import numpy as np
 from pairscore.core.newton import solve_falling
 from pairscore.core.sandwich import centred_meat
 from pairscore.core.scale import PRIOR_SD, Scale
-from pairscore.errors import NotConvergedWarning, PairscoreError
+from pairscore.errors import NotConvergedWarning, PairscoreError, RoundNeededWarning
 from pairscore.estimators.closed_form import overfit_guard
 from pairscore.estimators.fit_data import refuse_too_many_features
 from pairscore.estimators.inference import (
@@ -18,8 +18,8 @@ from pairscore.estimators.inference import (
     no_likelihood,
 )
 from pairscore.estimators.likelihood import observed_basis
-from pairscore.estimators.results import Estimate, Note
-from pairscore.estimators.settings import DEFAULTS
+from pairscore.estimators.results import Estimate, Note, kept_notes
+from pairscore.estimators.settings import DEFAULTS, check_settings
 from pairscore.model.fit import choose_inference, fit_of
 from pairscore.model.fit_input import record_of
 from pairscore.model.groups import feature_notes, side_notes
@@ -92,7 +92,7 @@ def merge_sites(
             f"method={method!r} needs differences of items that met, and sums for each item do not"
             " have them; use 'pooled' or 'split', or make the sums of all comparisons at once."
         )
-    point = Point(first, method, float(l2), inference)
+    point = Point(first, method, float(l2), check_settings(inference=inference).inference)
     refuse_too_many_features(point.data, point.data.number, point.settings)
     found, start = point.direction, point.start
     scale = Scale(start, 0.0)
@@ -108,7 +108,7 @@ def merge_sites(
         "the scale of the coefficients is a first guess, and there are no intervals: every site"
         " has to make sums at this model, and these are merged again."
     )
-    estimate = replace(estimate, notes=[(NotConvergedWarning, text)])
+    estimate = replace(estimate, notes=[(RoundNeededWarning, text)])
     return _model(point, estimate, {})
 
 
@@ -248,7 +248,7 @@ def _merge_likelihood(sums: RoundSums) -> RankRegression:
             f"the likelihood may still rise by about {gap:.1g} for each comparison: every site has"
             " to make sums at this model, and these are merged again."
         )
-        notes = [*notes, (NotConvergedWarning, text)]
+        notes = [*notes, (RoundNeededWarning, text)]
     estimate = likelihood_estimate(data, theta, basis, covariance, point.number, notes)
     point = replace(point, theta=tuple(theta.tolist()), number=point.number + 1)
     square = float(arrays["squares"][0] / arrays["squares"][1])
@@ -277,7 +277,7 @@ def _model(point: Point, estimate: Estimate, shares: dict[str, Any]) -> RankRegr
         **{"tie_share": data.tied / data.given} | shares,
     )
     notes: list[Note] = [*estimate.notes, *feature_notes(fit, estimate), *side_notes(fit, estimate)]
-    fit = replace(fit, notes=[text for _, text in notes])
+    fit = replace(fit, **kept_notes(notes))
     given = {"method": point.method, "link": terms.link, "ties": terms.ties, "l2": point.l2}
     given |= {"side_effect": terms.side_effect, "inference": point.inference}
     model = RankRegression(**(DEFAULTS | given))
