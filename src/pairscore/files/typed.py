@@ -27,6 +27,7 @@ from pairscore.files.source import (
     sql_name,
     sql_text,
 )
+from pairscore.files.workbook_sizes import refuse_oversized
 
 # types of columns; one without any value is one of numbers, as in CSV
 NUMBERS = r'(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN|"?NULL"?)'
@@ -231,19 +232,54 @@ def sheet_as_csv(
         yield tidy(iter(rows), Sheet(folder / "plain", "\t", sheet), identifiers, na)
 
 
-def open_workbook(path: Path, shown: str) -> Any:
-    """The workbook, or one sentence where it cannot be read."""
-    from python_calamine import CalamineError, CalamineWorkbook, PasswordError
+@dataclass(frozen=True)
+class Workbook:
+    """A workbook whose sheets are read when they are asked for; ``shown`` is its name."""
+
+    book: Any
+    shown: str
+
+    @property
+    def sheet_names(self) -> list[str]:
+        return list(self.book.sheet_names)
+
+    @property
+    def sheets_metadata(self) -> list[Any]:
+        return list(self.book.sheets_metadata)
+
+    def get_sheet_by_name(self, name: str) -> Any:
+        """A sheet, or one sentence where it is damaged."""
+        with as_workbook(self.shown):
+            return self.book.get_sheet_by_name(name)
+
+
+@contextmanager
+def as_workbook(shown: str) -> Iterator[None]:
+    """Say in one sentence that a workbook cannot be read."""
+    from python_calamine import CalamineError, PasswordError
 
     try:
-        return CalamineWorkbook.from_path(path)
+        yield
     except PasswordError:
         reason = "it has a password"
-    except (CalamineError, OSError, ValueError) as error:
+    except PairscoreError:
+        raise
+    except (CalamineError, OSError, ValueError, OverflowError) as error:
         reason = str(error).splitlines()[0] if str(error) else "it is damaged"
+    else:
+        return
     raise PairscoreError(
         f"{shown!r} cannot be read as a workbook ({reason}); save it again as .xlsx or .csv."
     )
+
+
+def open_workbook(path: Path, shown: str) -> Workbook:
+    """The workbook, or one sentence where it cannot be read or would take too much memory."""
+    from python_calamine import CalamineWorkbook
+
+    with as_workbook(shown):
+        refuse_oversized(path, shown)
+        return Workbook(CalamineWorkbook.from_path(path), shown)
 
 
 def sheets_of(book: Any) -> list[str]:
@@ -252,6 +288,8 @@ def sheets_of(book: Any) -> list[str]:
         sheet.name for sheet in book.sheets_metadata if not str(sheet.visible).endswith(".Visible")
     }
     names = sorted(book.sheet_names, key=hidden.__contains__)
+    if not names:
+        raise PairscoreError(f"{book.shown!r} has no sheets; save it again as .xlsx or .csv.")
     tables = [name for name in names if book.get_sheet_by_name(name).height > 1]
     return tables or names
 
@@ -270,7 +308,8 @@ def says_who_won(book: Any, sheet: str) -> bool:
 
 
 def _sheet_rows(book: Any, sheet: str, decimal: str | None) -> list[Row]:
-    cells = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
+    with as_workbook(book.shown):
+        cells = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
     sign = decimal or _sign_in_text(cells)
     return [(place, [_cell_text(cell, sign) for cell in row]) for place, row in enumerate(cells, 1)]
 
