@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -26,6 +27,7 @@ KINDS = (
 MAX_COLUMNS = 20_000
 MAX_LINE = 1 << 22
 CHUNK = 1 << 20
+MOST_PIPED = 1 << 31  # bytes of standard input, which may have no end
 NUMERIC_SHARE = 0.9  # with so many numbers among its cells a column is meant to be numeric
 # NaN is a number that is missing by itself
 MISSING = (
@@ -34,6 +36,9 @@ MISSING = (
     r"|non renseigné|s[.]o[.]|不明|欠損|欠測|無回答"
     r"|#NV|#N/D|#VALUE!|#WERT!|#VALEUR!|#DIV/0!|#REF!|#BEZUG!)?\s*"
 )
+# without blanks at both ends, of which Python, unlike DuckDB, would look at every pair
+IS_MISSING = re.compile(MISSING.removeprefix(r"\s*").removesuffix(r"\s*"))
+SPACES = " \t\n\r\f\v"  # around a cell
 NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
 DECIMAL = re.compile(r"[+-]?[0-9]*\.[0-9]*([eE][+-]?[0-9]+)?")
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")  # or a decimal number
@@ -295,7 +300,7 @@ def _readings(cell: str) -> str:
 
 def is_missing(cell: str) -> bool:
     """Whether a cell of a column of numbers says that there is none."""
-    return re.fullmatch(MISSING, cell, re.ASCII) is not None
+    return IS_MISSING.fullmatch(cell.strip(SPACES)) is not None
 
 
 # -- files on the way ------------------------------------------------------------------------------
@@ -355,20 +360,55 @@ def plain_file(path: Any) -> Iterator[Path]:
         try:
             if str(path) == "-":
                 with plain.open("xb") as copy:
-                    shutil.copyfileobj(sys.stdin.buffer, copy)
+                    _copy_input(copy)
             else:
+                refuse_device(path)
                 Path(path).open("rb").close()
                 if re.search(r"[*?\[]", str(path)):
                     bring = shutil.copyfile if sys.platform == "win32" else os.symlink
                     bring(Path(path).absolute(), plain)
                 else:
                     plain = Path(path).absolute()
+        except PairscoreError:
+            raise
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise PairscoreError(
                 f"{str(path)!r} cannot be read ({reason}); check the path."
             ) from error
         yield plain
+
+
+def refuse_device(path: Any) -> None:
+    """Refuse a pipe or a device, which may never end or never begin, and can be read only once."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return  # others say that nothing is there
+    if not S_ISREG(mode) and not S_ISDIR(mode):
+        raise PairscoreError(
+            f"{str(path)!r} is a pipe or a device, not a file; write its rows to a file, or give"
+            " them as standard input (-)."
+        )
+
+
+def _copy_input(copy: Any) -> None:
+    """Copy standard input as long as it may be a table: in lines, and not without an end."""
+    size, unbroken = 0, 0
+    while chunk := sys.stdin.buffer.read(CHUNK):
+        size += len(chunk)
+        unbroken = 0 if b"\n" in chunk or b"\r" in chunk else unbroken + len(chunk)
+        if unbroken > 4 * MAX_LINE:  # a character may have four bytes
+            raise PairscoreError(
+                f"standard input has a line of more than {unbroken >> 20} MB; it is damaged or not"
+                " a table."
+            )
+        if size > MOST_PIPED:
+            raise PairscoreError(
+                f"standard input has more than {MOST_PIPED >> 20:,} MB; write it to a file, and"
+                " give the file's name."
+            )
+        copy.write(chunk)
 
 
 # -- encoding --------------------------------------------------------------------------------------

@@ -19,9 +19,12 @@ from pairscore.choices import role_of
 from pairscore.errors import BadRow, BadRowsError, PairscoreError, did_you_mean, first_few
 from pairscore.files.sheets import HEAD_ROWS, Row, Sheet, header_place, tidy
 from pairscore.files.source import (
+    CHUNK,
+    MAX_LINE,
     NUMERIC_SHARE,
     Source,
     find_signs,
+    refuse_device,
     refuse_twins,
     scratch_folder,
     sql_name,
@@ -67,6 +70,7 @@ def load_jsonl(source: Source) -> dict[str, str]:
 
     if not source.path.stat().st_size:
         raise PairscoreError(f"{source.shown!r} is empty; write one JSON object per row.")
+    _refuse_long_lines(source)
     file = (
         f"read_json({sql_text(source.path)}, format='newline_delimited', records=true,"
         " hive_partitioning=false, compression='none', "
@@ -151,6 +155,24 @@ def _is_renamed(source: Source, name: str, names: Iterable[str]) -> bool:
 
 
 # -- lines of JSON ---------------------------------------------------------------------------------
+
+
+def _refuse_long_lines(source: Source) -> None:
+    """Refuse a line that is longer than a row of a table, which would take much memory."""
+    number, length = 1, 0  # of the line that the last piece ended in
+    with source.path.open("rb") as file:
+        while piece := file.read(CHUNK):
+            ends = np.flatnonzero(np.frombuffer(piece, dtype=np.uint8) == ord("\n"))
+            lengths = np.diff(ends, prepend=-1 - length)
+            length = len(piece) - 1 - int(ends[-1]) if len(ends) else length + len(piece)
+            long = np.flatnonzero(lengths > MAX_LINE)
+            if len(long) or length > MAX_LINE:
+                raise PairscoreError(
+                    f"line {number + int(long[0] if len(long) else len(ends))} of"
+                    f" {source.shown!r} is longer than {MAX_LINE >> 20} MB; write one object of"
+                    " numbers and texts per line."
+                )
+            number += len(ends)
 
 
 def _bad_lines(source: Source, mixed: list[str]) -> PairscoreError | None:
@@ -277,6 +299,7 @@ def open_workbook(path: Path, shown: str) -> Workbook:
     """The workbook, or one sentence where it cannot be read or would take too much memory."""
     from python_calamine import CalamineWorkbook
 
+    refuse_device(path)
     with as_workbook(shown):
         refuse_oversized(path, shown)
         return Workbook(CalamineWorkbook.from_path(path), shown)

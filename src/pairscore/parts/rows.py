@@ -332,9 +332,9 @@ def item_columns(part: Partition, settings: Mapping[str, Any]) -> dict[str, str]
     names = part.column_names()
     id_name = settings.get("id") or (ID_COLUMN if ID_COLUMN in names else None)
     wanted = list(settings.get("features") or names)
-    exclude = settings.get("exclude") or ()
+    exclude, known = settings.get("exclude") or (), set(names)
     for name in (*([id_name] if id_name else []), *wanted, *exclude):
-        if name not in names:
+        if name not in known:
             raise PairscoreError(
                 f"{part.name!r} has no column {name!r}; it has {first_few(map(repr, names), 8)}."
                 f"{did_you_mean(name, names)}"
