@@ -42,6 +42,11 @@ SPACES = " \t\n\r\f\v"  # around a cell
 NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
 DECIMAL = re.compile(r"[+-]?[0-9]*\.[0-9]*([eE][+-]?[0-9]+)?")
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")  # or a decimal number
+# DuckDB that installs and loads nothing by itself
+SEALED: dict[str, Any] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
 UNFINISHED: set[Path] = set()  # what this process writes and will remove or rename
 # the columns to read, given all names and those of lists or records
 Choice = Callable[[list[str], list[str]], Collection[str]]
@@ -326,16 +331,16 @@ def scratch_folder(inside: str | None = None) -> Iterator[Path]:
 
 @contextmanager
 def open_database(memory: str | None = None) -> Iterator[Any]:
-    """DuckDB, which holds up to ``memory`` outside a folder of its own, and installs nothing."""
+    """DuckDB, which holds up to ``memory`` outside a folder of its own, and installs nothing.
+
+    It runs only statements that pairscore writes, in which names of files and columns are quoted.
+    """
     import duckdb
 
-    config: dict[str, Any] = dict.fromkeys(
-        ("autoinstall_known_extensions", "autoload_known_extensions"), "false"
-    )
-    config |= {} if memory is None else {"memory_limit": memory}
+    config = {} if memory is None else {"memory_limit": memory}
     with (
         scratch_folder() as folder,
-        duckdb.connect(config=config | {"temp_directory": str(folder)}) as database,
+        duckdb.connect(config=SEALED | config | {"temp_directory": str(folder)}) as database,
     ):
         database.execute("SET enable_progress_bar = false")  # which is shown in notebooks
         yield database

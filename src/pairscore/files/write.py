@@ -25,6 +25,7 @@ from pairscore.data.items import as_frame
 from pairscore.data.tables import Columns
 from pairscore.errors import BadEntriesError, BadRow, BadRowsError, PairscoreError
 from pairscore.files.source import (
+    SEALED,
     refuse_bad_names,
     refuse_twins,
     scratch_folder,
@@ -177,7 +178,7 @@ def fill_table(temporary: Path, columns: Any, path: Any, decimal: str | None = N
         f"{_cast(cell, array, kind)} AS {sql_name(name)}"
         for (cell, array), name in zip(data.items(), arrays, strict=True)
     ]
-    connection = duckdb.connect(config={"pandas_analyze_sample": "0"})
+    connection = duckdb.connect(config=SEALED | {"pandas_analyze_sample": "0"})
     try:
         connection.register("data", data)
         connection.execute(
