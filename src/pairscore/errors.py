@@ -181,6 +181,28 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 
+# signs that a terminal obeys instead of showing them: controls, and those that turn the direction
+# of writing or end a line
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069]")
+BREAKS = re.compile(r"[\t\n]")
+
+
+def visible(text: str, breaks: bool = True) -> str:
+    r"""Text as a terminal may show it: signs that would steer the terminal are shown as such.
+
+    With ``breaks`` it may have several lines; without, they are shown too, as in a cell of a table.
+
+    >>> print(visible("Ann\x1b[2J"), visible("two\nlines", breaks=False))
+    Ann\x1b[2J two\nlines
+    """
+    text = CONTROLS.sub(_as_escape, text)
+    return text if breaks else BREAKS.sub(_as_escape, text)
+
+
+def _as_escape(sign: re.Match[str]) -> str:
+    return sign[0].encode("unicode_escape").decode("ascii")
+
+
 def without_password(text: str) -> str:
     """An address, or a word of a command, without the password that may be in it.
 

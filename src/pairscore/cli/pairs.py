@@ -41,6 +41,7 @@ from pairscore.cli.options import (
 )
 from pairscore.cli.words import (
     command,
+    echo,
     examples,
     ranking_text,
     section,
@@ -134,7 +135,7 @@ def pairs(items: Path, judges: str, seed: int, output: Path, as_json: bool, **gi
     if as_json:
         show_json(record | {"paths": [str(path) for path in paths]})
     else:
-        click.echo("\n".join([pairs_text(record), *map(str, paths)]))
+        echo("\n".join([pairs_text(record), *map(str, paths)]))
 
 
 def judge_names(judges: str) -> list[str]:
@@ -336,7 +337,7 @@ def predict(
     if as_json and str(output) != "-":
         show_json({"n_pairs": len(data), "chances": row_records(result)})
     elif output is None:
-        click.echo(chances_text(result))
+        echo(chances_text(result))
 
 
 def chances_text(chances: dict[str, Any]) -> str:
@@ -436,7 +437,7 @@ def compare(
     if as_json:
         show_json(result.to_record())
     else:
-        click.echo(str(result))
+        echo(str(result))
 
 
 def candidate(features: bool = True, **settings: Any) -> Any:

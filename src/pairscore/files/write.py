@@ -23,7 +23,7 @@ import numpy as np
 
 from pairscore.data.items import as_frame
 from pairscore.data.tables import Columns
-from pairscore.errors import BadEntriesError, BadRow, BadRowsError, PairscoreError
+from pairscore.errors import BadEntriesError, BadRow, BadRowsError, PairscoreError, visible
 from pairscore.files.source import (
     SEALED,
     refuse_bad_names,
@@ -395,7 +395,10 @@ def text_table(header: Sequence[Any] | None, rows: Iterable[Sequence[Any]], layo
     split      180
     mle         90
     """
-    lines = [[str(cell) for cell in line] for line in ([header] if header else []) + [*rows]]
+    lines = [
+        [visible(str(cell), breaks=False) for cell in line]
+        for line in ([header] if header else []) + [*rows]
+    ]
     fields = [field for field in Formatter().parse(layout) if field[1] is not None]
     columns = zip(*lines, strict=True)
     line_format = "".join(
