@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 
 import click
 
-from pairscore.errors import first_few, visible
+from pairscore.errors import first_few, visible, without_password
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
@@ -221,9 +221,9 @@ def ranking_text(ranking: dict[str, Any], fit: Any, scale: str, id_name: str = "
 def echo(text: str, err: bool = False) -> None:
     """Print words, with ids and names in them; all that commands say to people goes through here.
 
-    Signs that would steer the terminal are shown as text.
+    Signs that would steer the terminal are shown as text, and addresses without their passwords.
     """
-    click.echo(visible(text), err=err)
+    click.echo(visible("\n".join(map(without_password, text.split("\n")))), err=err)
 
 
 def show_json(record: Any, err: bool = False) -> None:

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pairscore.data.conventions import OLDER, marked_encoding, older_encoding
-from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.errors import PairscoreError, first_few, plural, without_password
 
 KINDS = (
     dict.fromkeys((".csv", ".tsv", ".txt"), "csv")
@@ -106,6 +106,7 @@ def table_kind(path: Any) -> str:
     """The kind of a table by its name: ``csv``, ``parquet``, ``jsonl`` or ``workbook``."""
     if address := re.match(r"(https?|ftp|s3):/+", str(path), re.IGNORECASE):
         shown = f"{address[1]}://{str(path)[address.end() :]}"  # a Path has one slash
+        shown = without_password(shown)
         remedy = "download it, and give the file's name."
         if address[1].lower() == "s3":
             remedy = f"fit_stream reads it; or {remedy}"
@@ -113,7 +114,7 @@ def table_kind(path: Any) -> str:
     kind = "csv" if str(path) == "-" else KINDS.get(Path(path).suffix.lower())
     if kind is None:
         raise PairscoreError(
-            f"{str(path)!r} does not show what kind of table it is; give it a name that ends in"
+            f"{without_password(str(path))!r} does not show what kind of table it is; give it a name that ends in"
             f" {first_few(KINDS, 12)}."
         )
     return kind

@@ -40,6 +40,7 @@ QUOTED = re.compile(
 )
 MEMORY = "400MB"  # that DuckDB may take while it writes the file
 BLOCK_ROWS = 10_000  # of SQLite at a time
+PASSWORD_GIVEN = r"""password\s*=\s*(?:'([^']*)|"([^"]*)|([^&\s'"]+))"""  # in an address
 WAIT = 10  # seconds for a server that does not answer
 NULL = r"\N"  # without quotes, which every text has
 LONGEST_LINE = 1 << 24  # characters, beyond which a row is refused
@@ -240,7 +241,8 @@ def _secrets(url: str) -> list[str]:
 
 def _written(url: str) -> list[str]:
     found = re.findall(r"://[^:@]*:(.*)@", url, re.DOTALL)
-    return found + re.findall(r"password=([^&\s]*)", url)
+    given = re.findall(PASSWORD_GIVEN, url, re.IGNORECASE)
+    return found + [one for texts in given for one in texts if one]
 
 
 # -- files -----------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ def find_files(name: str) -> list[str]:
             )
         return sorted(files)
     if not path.exists():
-        raise PairscoreError(f"there is no file {name!r}; check its name.")
+        raise PairscoreError(f"there is no file {without_password(name)!r}; check its name.")
     return [name]
 
 
@@ -226,7 +226,7 @@ def _find_on_store(address: str) -> list[str]:
     from pyarrow.fs import FileSelector, FileType
 
     place, mark, options = address.partition("?")
-    if "@" in place.partition("://")[2].partition("/")[0]:
+    if re.match(r"[^/]*@|[^/:]*:(?![0-9]*(/|$))", place.partition("://")[2]):
         raise PairscoreError(
             f"{without_password(address)!r} has a key in it; leave it out, and set"
             " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
@@ -278,7 +278,7 @@ def kind_of(name: str) -> str:
     kind = KINDS.get((path.with_suffix("") if path.suffix == ".gz" else path).suffix.lower())
     if kind is None:
         raise PairscoreError(
-            f"{name!r} does not show what kind of table it is; give it a name that ends in"
+            f"{without_password(name)!r} does not show what kind of table it is; give it a name that ends in"
             f" {first_few(KINDS, 6)}."
         )
     return kind
