@@ -114,8 +114,8 @@ def table_kind(path: Any) -> str:
     kind = "csv" if str(path) == "-" else KINDS.get(Path(path).suffix.lower())
     if kind is None:
         raise PairscoreError(
-            f"{without_password(str(path))!r} does not show what kind of table it is; give it a name that ends in"
-            f" {first_few(KINDS, 12)}."
+            f"{without_password(str(path))!r} does not show what kind of table it is; give it a"
+            f" name that ends in {first_few(KINDS, 12)}."
         )
     return kind
 

@@ -278,8 +278,8 @@ def kind_of(name: str) -> str:
     kind = KINDS.get((path.with_suffix("") if path.suffix == ".gz" else path).suffix.lower())
     if kind is None:
         raise PairscoreError(
-            f"{without_password(name)!r} does not show what kind of table it is; give it a name that ends in"
-            f" {first_few(KINDS, 6)}."
+            f"{without_password(name)!r} does not show what kind of table it is; give it a name"
+            f" that ends in {first_few(KINDS, 6)}."
         )
     return kind
 
@@ -338,7 +338,7 @@ def _batches(part: FilePartition, columns: list[str], text: set[str]) -> Iterato
     name = part.path or part.name
     if part.kind == "parquet":
         with _parquet(name) as file:
-            dictionary = [name for name in columns if _is_text(file.schema_arrow.field(name).type)]
+            dictionary = [name for name in columns if is_text(file.schema_arrow.field(name).type)]
         yield from _parquet_batches(part, columns, dictionary)
     elif part.kind == "csv":
         yield from _csv_batches(name, columns, text)
@@ -367,7 +367,8 @@ def _parquet_batches(
             yield from file.iter_batches(rows, row_groups=run, columns=columns, use_threads=False)
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether a type of Arrow is text."""
     from pyarrow import types
 
     return types.is_string(kind) or types.is_large_string(kind)
