@@ -275,3 +275,20 @@ def test_commands_print_words_in_one_place():
     for path in Path(words.__file__).parent.glob("*.py"):
         if path.name != "words.py":
             assert not re.search(r"click\.s?echo|\bprint\(", path.read_text(encoding="utf-8")), path
+
+
+def test_rankings_and_chances_are_safe_to_open_in_a_spreadsheet(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(4)
+    ids = np.array([f"=cmd{place}" for place in range(14)], dtype=object)
+    sides = np.array([rng.choice(ids, 2, replace=False) for _ in range(150)])
+    write_table({"id": ids, "x": rng.normal(size=14)}, "items.csv")
+    winner = np.where(rng.random(150) < 0.5, *sides.T)
+    write_table({"left": sides[:, 0], "right": sides[:, 1], "winner": winner}, "votes.csv")
+    run("fit items.csv votes.csv -o model.npz")
+    for command in ("rank model.npz items.csv", "predict model.npz items.csv votes.csv"):
+        run(f"{command} -o plain.csv")
+        run(f"{command} -o safe.csv --excel-safe")
+        plain, safe = Path("plain.csv").read_text(), Path("safe.csv").read_text()
+        assert "\n=cmd" in plain
+        assert safe == plain.replace("=cmd", "'=cmd")

@@ -102,6 +102,16 @@ def json_flag(help: str) -> Option:
     return titled
 
 
+(EXCEL_SAFE_OPTION,) = section(
+    OUTPUT,
+    flag(
+        "--excel-safe",
+        help="In CSV, an apostrophe before text that begins with = + - @, which spreadsheets would"
+        " run as a formula.",
+    ),
+)
+
+
 def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
     """Decorate a command with all options of some groups, in their order."""
 

@@ -16,6 +16,7 @@ from pairscore.cli.model_options import (
     read_files,
 )
 from pairscore.cli.options import (
+    EXCEL_SAFE_OPTION,
     FILE_OPTIONS,
     ID_OF_FIT_OPTION,
     ITEM_OPTIONS,
@@ -163,6 +164,7 @@ def judge_names(judges: str) -> list[str]:
 @output_option(
     "Write the ranking to this .csv, .parquet or .jsonl file (-: CSV to standard output)."
 )
+@EXCEL_SAFE_OPTION
 @json_flag("Print the ranking as JSON.")
 @examples("rank model.npz new_items.csv", "rank model.npz new_items.parquet -o ranking.csv")
 def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **given: Any) -> None:
@@ -201,7 +203,7 @@ def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **
         show_note(f"{plural(dropped, 'item')} with missing values left out, as in the fit.")
     named = with_id_name(ranking, given["id"] or recipe_of(fit).id)
     if output is not None:
-        write_table(named, output, reading["decimal"])
+        write_table(named, output, reading["decimal"], excel_safe=given["excel_safe"])
         show_written(output, as_json)
     if as_json and str(output) != "-":
         about = {"n_items": len(ranking["id"]), "dropped": dropped, "scale": given["scale"]}
@@ -279,6 +281,7 @@ def rank_file(
 @output_option(
     "Write the chances to this .csv, .parquet or .jsonl file (-: CSV to standard output)."
 )
+@EXCEL_SAFE_OPTION
 @json_flag("Print the chances as JSON.")
 @examples(
     "predict model.npz items.csv pairs.csv",
@@ -332,7 +335,7 @@ def predict(
     sides |= {} if data.judge is None else {"judge": data.judge}
     result = {**sides, **pair_chances(fit, data, given["level"])}
     if output is not None:
-        write_table(result, output)
+        write_table(result, output, excel_safe=given["excel_safe"])
         show_written(output, as_json)
     if as_json and str(output) != "-":
         show_json({"n_pairs": len(data), "chances": row_records(result)})
