@@ -64,8 +64,10 @@ def hide_password() -> None:
     words, hidden = sys.argv[1:], []
     for before, word in zip(["", *words], words, strict=False):
         is_db = word.startswith("--db=") or before == "--db"
-        is_address = is_db or re.match(r"\w[\w+.-]*://", word)
-        hidden.append(without_password(word) if is_address else word)
+        is_address = re.match(r"(--[\w-]+=)?\w[\w+.-]*://", word)
+        place, mark, options = word.partition("?")  # settings of a store, which are used
+        kept = without_password(place) + mark + options if is_address else word
+        hidden.append(without_password(word) if is_db else kept)
         if is_db and hidden[-1] != word:
             os.environ[DB_VARIABLE] = word.removeprefix("--db=")
     if hidden == words:

@@ -21,7 +21,13 @@ IRREGULAR = {"is": "are", "has": "have"}
 
 
 class PairscoreError(ValueError):
-    """The input cannot be used as it is; the message says why and what to do."""
+    """The input cannot be used as it is; the message says why and what to do.
+
+    No message has a password or a key of an address, wherever the address comes from.
+    """
+
+    def __str__(self) -> str:
+        return without_password(super().__str__())
 
 
 class NoAnswerError(PairscoreError):
@@ -84,7 +90,8 @@ class BadRowsError(PairscoreError):
         lines = [str(row) for row in self.rows[:SHOWN_ROWS]]
         more = [f"and {len(self.rows) - SHOWN_ROWS} more"] if len(self.rows) > SHOWN_ROWS else []
         count = plural(len({row.line for row in self.rows}), "bad row")
-        return "\n  ".join([f"{self.file!r} has {count}; {self.hint}:", *lines, *more])
+        file = without_password(self.file)
+        return "\n  ".join([f"{file!r} has {count}; {self.hint}:", *lines, *more])
 
 
 class BadEntriesError(PairscoreError):
@@ -197,6 +204,43 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 
+# signs that a terminal obeys instead of showing them: controls, and those that turn the direction
+# of writing or end a line
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069]")
+BREAKS = re.compile(r"[\t\n]")
+
+
+def visible(text: str, breaks: bool = True) -> str:
+    r"""Text as a terminal may show it: signs that would steer the terminal are shown as such.
+
+    With ``breaks`` it may have several lines; without, they are shown too, as in a cell of a table.
+
+    >>> print(visible("Ann\x1b[2J"), visible("two\nlines", breaks=False))
+    Ann\x1b[2J two\nlines
+    """
+    text = CONTROLS.sub(_as_escape, text)
+    return text if breaks else BREAKS.sub(_as_escape, text)
+
+
+def _as_escape(sign: re.Match[str]) -> str:
+    return sign[0].encode("unicode_escape").decode("ascii")
+
+
+# user:key of an address without an @; a setting of it behind a question mark; password=... as the
+# addresses of PostgreSQL have it
+KEYS_OF_STORE = re.compile(
+    r"""(\b[a-zA-Z][\w+.-]+:/{1,2}[^:@/\s?'"\[]+):(?![0-9]*(?:[/?,;.)'"\s]|$))[^'"\s]*"""
+)
+KEYS_BEHIND = re.compile(
+    r"""([?&;](?:sig|[\w.-]*(?:pass|pwd|secret|token|key|signature|credential|auth)[\w.-]*)=)"""
+    r"""[^&\s'";]+""",
+    re.IGNORECASE,
+)
+PASSWORD = re.compile(
+    r"""(password\s*=\s*)('(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|[^&\s]+)""", re.IGNORECASE
+)
+
+
 def without_password(text: str) -> str:
     """An address, or a word of a command, without the password that may be in it.
 
@@ -206,9 +250,14 @@ def without_password(text: str) -> str:
     >>> without_password("postgresql://ann:se/c@ret@host/db"), without_password("host:5432")
     ('postgresql://ann@host/db', 'host:5432')
     """
-    password = ".*" if re.match(r"(--[\w-]+=)?\w[\w+.-]*://", text) else r"\S*"
-    text = re.sub(rf"(\w://[^:@\s]*):{password}@", r"\1@", text, flags=re.DOTALL)
-    return re.sub(r"(password=)[^&\s]+", r"\1…", text, flags=re.IGNORECASE)
+    if "=" not in text and ":" not in text:
+        return text
+    password = ".*" if re.match(r"(--[\w-]+=)?\w[\w+.-]*:/", text) else r"\S*"
+    # a path has one slash of the two; a port has only digits
+    text = re.sub(rf"(\w:/+[^:@\s]*):{password}@", r"\1@", text, flags=re.DOTALL)
+    text = KEYS_OF_STORE.sub(r"\1:…", text)
+    text = KEYS_BEHIND.sub(r"\1…", text)
+    return PASSWORD.sub(r"\1…", text)
 
 
 def first_rows(rows: Iterable[int], values: Iterable[object], limit: int = 5) -> str:

@@ -11,10 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from pairscore import load
+from pairscore import PairscoreError, load, read_sql
 from pairscore.choices import DB_VARIABLE
+from pairscore.cli import main
 from pairscore.cli.parts import database_url
+from pairscore.files.tables import read_table
+from pairscore.parts.sources import partitions
 from tests.cli.running import run, state
 from tests.parts.test_queries import GAMES, ITEMS, study_in_postgres, study_in_sqlite
 from tests.postgres import PASSWORD, USER, WRITTEN, url
@@ -230,3 +234,61 @@ def test_a_fit_that_is_stopped_leaves_nothing_behind(postgres, tmp_path):
     assert "no file is half-written" in printed
     assert [*(tmp_path / "scratch").iterdir()] == []
     assert [path.name for path in tmp_path.iterdir()] == ["scratch"]
+
+
+# -- no message has a secret -----------------------------------------------------------------------
+
+SECRET = "hidden"
+ADDRESSES = [
+    "postgresql://ann:{}@pairscore.invalid/db",
+    "postgresql://ann:{}@pairscore.invalid:1/db?connect_timeout=1",
+    "postgresql://ann:a%20{}@pairscore.invalid/db",
+    "postgresql://ann:a/{}@pairscore.invalid/db",
+    "postgresql://ann:a@{}@pairscore.invalid/db",
+    "postgresql://ann:a b{}@pairscore.invalid/db",
+    "postgresql+psycopg://ann:{}@pairscore.invalid/db",
+    "postgres://ann:{}@pairscore.invalid/db",
+    "postgresql://pairscore.invalid/db?user=ann&password={}",
+    "postgresql://pairscore.invalid/db?PASSWORD={}&user=ann",
+    "postgresql://pairscore.invalid/db?sslpassword={}",
+    "postgresql://pairscore.invalid/db?none={}&password={}",
+    "host=pairscore.invalid password={}",
+    "host=pairscore.invalid password='a {}' user=ann",
+    'host=pairscore.invalid password="a {}" user=ann',
+    "host=pairscore.invalid password = {}",
+    "mysql://ann:{}@pairscore.invalid/db",
+    "sqlite:///none.db?password={}",
+    "duckdb:///none.db?token={}",
+    "https://ann:{}@pairscore.invalid/a.csv",
+    "https://ann:a/{}@pairscore.invalid/a.csv",
+    "https://pairscore.invalid/a.csv?token={}",
+    "https://pairscore.invalid/a.csv?X-Amz-Signature={}&b=1",
+    "https://pairscore.invalid/a.csv?sig={}",
+    "ftp://ann:{}@pairscore.invalid/a.csv",
+    "s3://key:{}@bucket/a.csv",
+    "s3://key:{}/bucket/a.csv",
+    "s3://key:a/{}/bucket/a.csv",
+    "s3://bucket/a.csv?access_key=a&secret_key={}&none=1",
+    "s3://bucket/a.csv?secret_key={}&none=1",
+]
+
+
+@pytest.mark.parametrize("form", ADDRESSES)
+def test_no_message_has_the_secret_of_an_address(form, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    address = form.replace("none={}", "none=1").format(SECRET)
+    commands = [
+        ["fit", "--db", address, "--items", "SELECT 1", "--comparisons", "SELECT 1", "-o", "m.npz"],
+        ["fit", f"--db={address}", "--items", "SELECT 1"],
+        ["fit", address, "votes.csv", "-o", "m.npz"],
+        ["fit", "items.csv", address, "-o", "m.npz"],
+        ["fit", address, address, "--stream", "-o", "m.npz"],
+        ["plan", f"--items-file={address}", "--error", "0.1"],
+    ]
+    said = [CliRunner().invoke(main, words).output for words in commands]
+    for read in (read_table, partitions, lambda url: read_sql(url, "SELECT 1")):
+        with pytest.raises(PairscoreError) as error:
+            read(address)
+        said.append(str(error.value))
+    assert all(said)
+    assert not [text for text in said if SECRET in text]

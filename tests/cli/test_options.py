@@ -1,5 +1,6 @@
 """What commands share: files of any kind, columns by other names, bad rows, outputs, progress."""
 
+import os
 import re
 import shlex
 
@@ -609,3 +610,13 @@ def test_embeddings_in_files_are_features(cluttered, kind):
     run(f"fit longer.{kind} votes.csv -o m.npz --features e[0],e[1]")
     run(f"rank m.npz longer.{kind}")  # these two of three were asked for
     assert "no numeric column" in run(f"fit items.{kind} votes.csv --exclude e", code=2).stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="symbolic links")
+@pytest.mark.parametrize("stream", ["", "--stream"])
+def test_links_that_go_round_in_circles_are_one_sentence(study, stream):
+    folder, _, _ = study
+    os.symlink("loop.csv", folder / "loop.csv")
+    said = run(f"fit loop.csv votes.csv {stream} -o m.npz", code=2).stderr
+    assert said.count("\n") == 1
+    assert "'loop.csv'" in said

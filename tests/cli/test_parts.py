@@ -1,6 +1,8 @@
 """``fit --stream``: as a user runs it."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -126,3 +128,51 @@ def test_sites_come_to_the_fit_of_all_data_by_files(tmp_path):
     np.testing.assert_allclose(final.std_errors_, whole.std_errors_, rtol=1e-5)
     twice = run(f"merge {tmp_path}/s0.npz {tmp_path}/s0.npz", code=2)
     assert f"'{tmp_path}/s0.npz' has the data of '{tmp_path}/s0.npz' again" in twice.output
+
+
+# -- one rule in memory and in a stream ------------------------------------------------------------
+
+
+def small_study(items=None, votes=None):
+    """Rows of a study of twenty items, with some of them replaced by place."""
+    rows = [["id", "x", "y"], *([f"é{n}", str(n * n % 7), str(n * 0.3)] for n in range(20))]
+    answers = [["left", "right", "winner", "count"]]
+    answers += [[f"é{n % 20}", f"é{(n * 7 + 1) % 20}", "left", "1"] for n in range(0, 120, 2)]
+    for table, changes in ((rows, items or {}), (answers, votes or {})):
+        for (row, column), cell in changes.items():
+            table[row][column] = cell
+    return ["\n".join(map(",".join, table)) + "\n" for table in (rows, answers)]
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+@pytest.mark.parametrize("stream", ["", " --stream"])
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"votes": {(3, 3): "1.5"}}, "not a whole number"),
+        ({"votes": {(row, 3): "1.5" for row in range(1, 61)}}, "not a whole number"),
+        ({"items": {(3, 0): "e\u03010"}}, "an id already seen"),
+        ({"items": {(3, 0): " é0 "}}, "an id already seen"),
+        ({"items": {(5, 1): "five"}}, "not a number"),
+        ({"items": {(5, 2): "1.0\0"}}, "NUL bytes|not a number"),
+        ({"items": {(5, 2): "1.2.3"}}, "not a number"),
+    ],
+)
+def test_a_stream_refuses_what_memory_refuses(changes, said, stream, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in zip(("items.csv", "votes.csv"), small_study(**changes), strict=True):
+        Path(name).write_text(text, encoding="utf-8")
+    result = run(f"fit items.csv votes.csv{stream} -o m.npz", code=2)
+    assert re.search(said, result.stderr)
+    assert not Path("m.npz").exists()
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+@pytest.mark.parametrize("stream", ["", " --stream"])
+def test_ids_in_two_forms_of_one_text_are_one_item(stream, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    changes = {"items": {(1, 0): "e\u03010", (2, 0): " é1"}}
+    for name, text in zip(("items.csv", "votes.csv"), small_study(**changes), strict=True):
+        Path(name).write_text(text, encoding="utf-8")
+    said = run(f"fit items.csv votes.csv{stream} -o m.npz").stdout
+    assert re.search(r"items compared +20\n", said)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError
-from pairscore.errors import BadRowsError, PairscoreWarning
+from pairscore.errors import BadRow, BadRowsError, PairscoreWarning
 from pairscore.files.source import CHUNK, MAX_COLUMNS
 from tests.files.test_tables import INF, as_lists, read_bytes
 
@@ -379,3 +379,59 @@ def test_lines_are_right_far_into_a_large_file(tmp_path):
     with pytest.raises(BadRowsError) as caught:
         read_bytes(tmp_path, b"id,x\n" + b"\n".join(rows))
     assert [row.line for row in caught.value.rows] == [2 + 2 * 350_000, 2 + 2 * 399_999 - 1]
+
+
+# -- rows and cells that are meant to take long ---------------------------------------------------
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_rows_of_far_too_many_cells_are_named_without_looking_at_each_cell(sign, end, tmp_path):
+    """DuckDB would keep an error, and the row with it, for every cell."""
+    wide = sign.join("a" * 50_000)
+    lines = [f"id{sign}x", f"a{sign}1", wide, f"b{sign}2", wide, ""]
+    with pytest.raises(BadRowsError) as error:
+        read_bytes(tmp_path, end.join(lines).encode())
+    assert [(row.line, row.reason) for row in error.value.rows] == [
+        (3, "50000 cells instead of 2"),
+        (5, "50000 cells instead of 2"),
+    ]
+
+
+def test_rows_of_far_too_few_cells_are_named_without_looking_at_each_cell(tmp_path):
+    names = ",".join(f"x{place}" for place in range(15_000))
+    with pytest.raises(BadRowsError) as error:
+        read_bytes(tmp_path, f"id,{names}\na,1\n".encode() + b"b\n" * 3000)
+    assert len(error.value.rows) == 3001
+    assert error.value.rows[0].reason == "2 cells instead of 15001"
+    assert error.value.rows[-1] == BadRow(3002, None, "b", "1 cell instead of 15001")
+
+
+def test_delimiters_in_quotes_are_no_cells(tmp_path):
+    text = ",".join("a" * 1000)
+    table = read_bytes(tmp_path, f'id,x\n"{text}",1\n"b\n{text}\n",2\n'.encode())
+    assert table["id"].tolist() == [text, f"b\n{text}\n"]
+
+
+@pytest.mark.parametrize("around", ["{}1", "1{}", "{}"])
+def test_cells_of_many_blanks_are_read_in_one_go(around, tmp_path):
+    """A pattern with blanks at both ends would look at every pair of blanks."""
+    cell = around.format(" " * 100_000)
+    rows = f"b,{cell}\n" * 20
+    table = read_bytes(tmp_path, f"id,x\na,2\n{rows}".encode())
+    assert as_lists(table)["x"] == [2.0, *[1.0 if "1" in cell else None] * 20]
+
+
+def test_a_row_of_delimiters_and_a_cell_is_no_blank_row(tmp_path):
+    with pytest.raises(BadRowsError, match="line 3: 1000001 cells instead of 2"):
+        read_bytes(tmp_path, b"id,x\n,1\n" + b"," * 1_000_000 + b"a\n")
+
+
+def test_a_bad_cell_at_the_end_of_a_long_row_is_named(tmp_path):
+    """DuckDB keeps only the beginning of the row."""
+    rows = "".join(f"{place},{place}\n" for place in range(20))
+    with pytest.raises(BadRowsError) as error:
+        read_bytes(tmp_path, f"id,x\n{rows}b,{' ' * 200_000}y\n".encode())
+    assert [(row.line, row.column, row.reason) for row in error.value.rows] == [
+        (22, "x", "not a number")
+    ]

@@ -125,3 +125,39 @@ def test_an_encoding_that_was_guessed_is_said(tmp_path):
 )
 def test_a_decimal_sign_of_earlier_files_gives_way_to_that_of_the_file(cells, kept, decimal):
     assert kept_signs({"x": cells}, kept).decimal == decimal
+
+
+# -- what is no file ------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "xlsx"])
+def test_a_pipe_or_a_device_under_the_name_of_a_file_is_refused(suffix, tmp_path):
+    """A pipe is opened more than once, and waits for ever for somebody who writes to it."""
+    os.mkfifo(tmp_path / f"pipe.{suffix}")
+    os.symlink("/dev/zero", tmp_path / f"zero.{suffix}")
+    for path in tmp_path.iterdir():
+        with pytest.raises(PairscoreError, match="is a pipe or a device, not a file; write its"):
+            read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("piece", "said"),
+    [
+        (b"\0", "standard input has a line of more than 17 MB; it is damaged or not a table"),
+        (b"a,b\n", "standard input has more than 64 MB; write it to a file, and give"),
+    ],
+)
+def test_standard_input_without_an_end_is_refused(piece, said, monkeypatch):
+    class Endless:
+        """Gives as much as it is asked for."""
+
+        buffer = property(lambda self: self)
+
+        def read(self, size):
+            return piece * (size // len(piece))
+
+    monkeypatch.setattr("pairscore.files.source.MOST_PIPED", 1 << 26)
+    monkeypatch.setattr("sys.stdin", Endless())
+    with pytest.raises(PairscoreError, match=said):
+        read_table("-")

@@ -182,3 +182,10 @@ def test_sheets_of_items_and_comparisons_are_chosen_by_their_columns(tmp_path):
     path.write_bytes(workbook({"Paare": votes}))
     with pytest.raises(PairscoreError, match="items and comparisons are two tables"):
         chosen(path, path)
+
+
+def test_a_line_of_json_has_a_longest_length(tmp_path):
+    """An id of ten megabytes took a gigabyte."""
+    lines = b'{"id":"a"}\n' * 200_000 + b'{"id":"%b"}\n' % (b"b" * 4_200_000)
+    with pytest.raises(PairscoreError, match=r"line 200001 of .* is longer than 4 MB; write one"):
+        read_bytes(tmp_path, lines, "table.jsonl")

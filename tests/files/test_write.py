@@ -1,5 +1,7 @@
 """Tables and files written whole: the old file or the new one, never half of either."""
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -150,3 +152,24 @@ def test_html_is_escaped_and_leaves_out_what_is_empty():
     assert "<tr><td>1.235</td><td>7</td></tr><tr><td>unknown</td><td>y&gt;</td></tr>" in page
     assert page.endswith("<p>s&lt;</p>")
     assert html_text("only a title", ()) == "<h4>only a title</h4>"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_text_that_a_spreadsheet_would_run_gets_an_apostrophe(suffix, tmp_path):
+    texts = ["=1+1", "+1", "-a", "@sum", "\tx", "'=1", "a=b", "", None]
+    table = {"=name": np.array(texts, dtype=object), "x": np.arange(-4.0, 5.0)}
+    write_table(table, tmp_path / f"safe.{suffix}", excel_safe=True)
+    sign = {"csv": ",", "tsv": "\t"}[suffix]
+    text = (tmp_path / f"safe.{suffix}").read_text()
+    rows = list(csv.reader(io.StringIO(text), delimiter=sign))
+    assert [row[0] for row in rows] == [
+        *("'=name", "'=1+1", "'+1", "'-a", "'@sum", "'\tx", "'=1", "a=b", "", "")
+    ]
+    assert [float(row[1]) for row in rows[1:]] == table["x"].tolist()  # numbers stay numbers
+
+
+@pytest.mark.parametrize("name", ["plain.csv", "safe.jsonl", "safe.parquet"])
+def test_formulas_stay_where_no_spreadsheet_was_named(name, tmp_path):
+    table = {"id": np.array(["=1+1", "-a"], dtype=object)}
+    write_table(table, tmp_path / name, excel_safe=name.startswith("safe"))
+    assert read_table(tmp_path / name)["id"].tolist() == ["=1+1", "-a"]

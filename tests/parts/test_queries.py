@@ -361,3 +361,55 @@ def test_an_address_is_shown_without_its_password(address, shown):
 )
 def test_a_query_may_end_in_quotes(query):
     assert queries._one_select(query, "the query") == query.split(" ; --")[0]
+
+
+# -- databases of strangers ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM things",
+        "SELECT * FROM both_of_them()",
+        "SELECT * FROM read_csv('{folder}/private.csv')",
+        "SELECT * FROM read_text('{folder}/private.csv')",
+        "SELECT * FROM glob('{folder}/*')",
+        "SELECT * FROM read_parquet('https://pairscore.invalid/a.parquet')",
+    ],
+)
+def test_a_database_of_duckdb_reads_nothing_but_itself(query, tmp_path):
+    """A view of a stranger could otherwise bring a local file into the ids of a model."""
+    (tmp_path / "private.csv").write_text("id,x\nroot,1\n")
+    private = f"read_csv('{tmp_path}/private.csv')"
+    with duckdb.connect(str(tmp_path / "study.duckdb")) as database:
+        database.execute("CREATE TABLE own AS SELECT 1 AS id")
+        database.execute(f"CREATE VIEW things AS SELECT id FROM {private}")
+        database.execute(f"CREATE MACRO both_of_them() AS TABLE SELECT * FROM own, {private}")
+    before = sorted(tmp_path.iterdir())
+    url = f"duckdb:///{tmp_path}/study.duckdb"
+    with pytest.raises(PairscoreError, match="reads something outside of the database") as error:
+        read_sql(url, query.format(folder=tmp_path))
+    assert "\n" not in str(error.value)
+    assert read_sql(url, "SELECT id FROM own")["id"].tolist() == [1]
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("enable_external_access", "false"),
+        ("autoinstall_known_extensions", "false"),
+        ("autoload_known_extensions", "false"),
+        ("lock_configuration", "true"),
+    ],
+)
+def test_settings_of_duckdb_are_closed_and_locked(name, value, tmp_path):
+    duckdb.connect(str(tmp_path / "study.duckdb")).close()
+    query = f"SELECT CAST(current_setting('{name}') AS VARCHAR) AS value"
+    table = read_sql(f"duckdb:///{tmp_path}/study.duckdb", query)
+    assert table["value"].tolist() == [value]
+
+
+def test_sqlite_loads_no_extension(sqlite):
+    with pytest.raises(PairscoreError, match="not authorized"):
+        read_sql(sqlite, "SELECT load_extension('harm') AS id")

@@ -1,6 +1,7 @@
 """Files, folders and patterns as partitions, and what is said where they cannot be read."""
 
 import gzip
+import os
 import pickle
 
 import numpy as np
@@ -23,6 +24,11 @@ def rows_of(parts, column="left"):
             found += batch.column(column).to_pylist()
             starts.append(first)
     return found, starts
+
+
+def read_all(path):
+    """Read every column of every partition."""
+    return [list(part.read(part.column_names())) for part in partitions(path)]
 
 
 def test_row_groups_are_partitions_with_their_own_rows(tmp_path):
@@ -198,3 +204,73 @@ def test_tables_in_memory_are_one_partition():
     assert part.column_names() == ["left", "right", "winner"]
     with pytest.raises(PairscoreError, match="give files"):
         partitions(3)
+
+
+# -- files that are meant to do harm ---------------------------------------------------------------
+
+DEEP = b"[" * 100_000
+HOSTILE = {
+    "brackets within brackets": ("jsonl", b'{"a":1}\n{"a":%b1}\n' % DEEP, "line 2 .* 100 deep"),
+    "objects within objects": (
+        "jsonl",
+        b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"\n",
+        "line 1 .* 100 deep",
+    ),
+    "brackets hidden by those in texts": (
+        "jsonl",
+        b'{"a":' + b'["]",' * 100_000 + b"1" + b"]" * 100_000 + b"}\n",
+        "line 1 .* 100 deep",
+    ),
+    "one bracket a line": (
+        "jsonl",
+        b'{"a":' + b"[\n" * 100_000,
+        "line 1 .* is not one JSON object",
+    ),
+    "the last line without an end": ("jsonl", b'{"a":%b' % DEEP, "line 1 .* is not one JSON"),
+    "a line of five megabytes": (
+        "jsonl",
+        b'{"a":1}\n{"a":"%b"}\n' % (b"a" * 5_000_000),
+        "line 2 .* is longer than 4 MB; write one object",
+    ),
+    "many columns": (
+        "csv",
+        ",".join(f"x{place}" for place in range(20_001)).encode() + b"\n",
+        "has 20001 columns, more than the 20000 that can be read",
+    ),
+    "a name of ten megabytes": ("csv", b"a," + b"x" * 10_000_000 + b"\n", "does not name columns"),
+    "a quoted name of a megabyte": (
+        "csv",
+        b'a,"%b"\n' % (b"x" * 1_000_000),
+        "does not name column",
+    ),
+    "a first line without an end": ("csv", b"a" * 10_000_000, "does not name columns .longer than"),
+    "a column without a name": ("csv", b"a,,b\n1,2,3\n", "1 column of .* without a name"),
+    "one name twice": ("csv", b"a,b,a\n1,2,3\n", "has columns of the same name: 'a'"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_file_that_is_meant_to_do_harm_is_one_sentence(case, tmp_path):
+    """Arrow's reader of JSON would end the process at deep brackets."""
+    suffix, content, said = HOSTILE[case]
+    path = tmp_path / f"table.{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(PairscoreError, match=said):
+        read_all(path)
+
+
+def test_brackets_in_texts_are_text(tmp_path):
+    path = tmp_path / "table.jsonl"
+    path.write_bytes(b'\n{"left":"%b","right":[1,2]}\n\n {"left":"\\"{"} \n' % DEEP)
+    found, _ = rows_of(partitions(path))
+    assert found == [DEEP.decode(), '"{']
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_a_pipe_or_a_device_is_refused(suffix, tmp_path):
+    os.mkfifo(tmp_path / f"pipe.{suffix}")
+    os.symlink("/dev/zero", tmp_path / f"zero.{suffix}")
+    for path in tmp_path.iterdir():
+        with pytest.raises(PairscoreError, match="is a pipe or a device, not a file"):
+            partitions(path)

@@ -31,7 +31,7 @@ from pairscore.cli.models import fit, report, update
 from pairscore.cli.pairs import compare, pairs, predict, rank
 from pairscore.cli.parts import merge, stats
 from pairscore.cli.studies import demo, plan, reproduce, simulate
-from pairscore.cli.words import translate
+from pairscore.cli.words import echo, translate
 from pairscore.errors import NoAnswerError, PairscoreError
 
 IS_COMPILED = find_spec("pairscore.core._kernels") is not None
@@ -171,7 +171,7 @@ class Commands(click.Group):
                 # a library in which the signal came may have made another error of it
                 if received:
                     said = str(error) if isinstance(error, KeyboardInterrupt) else ""
-                    click.echo(f"Error: {said or STOPPED}", err=True)
+                    echo(f"Error: {said or STOPPED}", err=True)
                     ctx.exit(STOP_CODES[received[0]])
                 return self.end(ctx, error)
 
@@ -181,7 +181,7 @@ class Commands(click.Group):
         pipe_closed = isinstance(error, OSError) and error.errno == EPIPE
         if pipe_closed or not isinstance(error, PairscoreError | OSError | MemoryError):
             raise error
-        click.echo(f"Error: {error_sentence(error)}", err=True)
+        echo(f"Error: {error_sentence(error)}", err=True)
         ctx.exit(1 if isinstance(error, NoAnswerError) else 2)
 
 

@@ -25,6 +25,7 @@ from pairscore.cli.options import (
 )
 from pairscore.cli.words import (
     SectionedCommand,
+    echo,
     folded,
     section,
     show_json,
@@ -392,4 +393,4 @@ def write_model(
     else:
         width = 0 if is_piped else terminal_width()
         text = summary.text(notes=False, see_all="--json", width=width)
-        click.echo(folded(text, width), err=is_piped)
+        echo(folded(text, width), err=is_piped)

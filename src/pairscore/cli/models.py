@@ -59,6 +59,7 @@ from pairscore.cli.parts import (
 from pairscore.cli.words import (
     OUTPUT,
     command,
+    echo,
     examples,
     next_steps,
     section,
@@ -191,7 +192,7 @@ def fit_tables(
 
         write_report(load(output), study, page, (items, *comparisons), given["n_jobs"])
     if not is_piped and not as_json:
-        click.echo(next_steps(items, comparisons, output, page))
+        echo(next_steps(items, comparisons, output, page))
 
 
 def write_stream(
@@ -243,7 +244,7 @@ def fit_study(
         running = {"use": given["use"], "n_jobs": given["n_jobs"]}
         with stage("Trying models on held-out comparisons") as show, collect_warnings() as texts:
             choice = auto_fit(data, **running, progress=show, **settings_given(params))
-        click.echo(f"{translate(choice.text(translate))}\n", err=not is_shown)
+        echo(f"{translate(choice.text(translate))}\n", err=not is_shown)
         show_warnings(texts)
         record = {"auto": choice.to_record()}
         return choice.model.result_, DEFAULTS | choice.model.get_params(), record
@@ -409,7 +410,7 @@ def report(
     if as_json:
         show_json(report_record(output, study, facts.answer), err=is_piped)
     elif not is_piped:
-        click.echo(str(output))
+        echo(str(output))
 
 
 def read_again(

@@ -4,6 +4,7 @@ First tables of options and the settings that they mean to the library; then whe
 and writes, and the list of bad rows next to its output.
 """
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -99,6 +100,16 @@ def json_flag(help: str) -> Option:
     """Make the option ``--json``."""
     (titled,) = section(OUTPUT, flag("--json", "as_json", help=help))
     return titled
+
+
+(EXCEL_SAFE_OPTION,) = section(
+    OUTPUT,
+    flag(
+        "--excel-safe",
+        help="In CSV, an apostrophe before text that begins with = + - @, which spreadsheets would"
+        " run as a formula.",
+    ),
+)
 
 
 def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
@@ -347,7 +358,8 @@ def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) ->
         )
     if output.is_dir():
         raise PairscoreError(f"{str(output)!r} is a folder; name a file.")
-    if any(output.resolve() == Path(path).resolve() for path in inputs if str(path) != "-"):
+    target = os.path.realpath(output)  # where links go round in circles, resolve() fails
+    if any(target == os.path.realpath(path) for path in inputs if str(path) != "-"):
         raise PairscoreError(
             f"{str(output)!r} is an input of this command and would be overwritten; choose another"
             " name with -o."

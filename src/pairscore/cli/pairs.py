@@ -16,6 +16,7 @@ from pairscore.cli.model_options import (
     read_files,
 )
 from pairscore.cli.options import (
+    EXCEL_SAFE_OPTION,
     FILE_OPTIONS,
     ID_OF_FIT_OPTION,
     ITEM_OPTIONS,
@@ -41,6 +42,7 @@ from pairscore.cli.options import (
 )
 from pairscore.cli.words import (
     command,
+    echo,
     examples,
     ranking_text,
     section,
@@ -134,7 +136,7 @@ def pairs(items: Path, judges: str, seed: int, output: Path, as_json: bool, **gi
     if as_json:
         show_json(record | {"paths": [str(path) for path in paths]})
     else:
-        click.echo("\n".join([pairs_text(record), *map(str, paths)]))
+        echo("\n".join([pairs_text(record), *map(str, paths)]))
 
 
 def judge_names(judges: str) -> list[str]:
@@ -162,6 +164,7 @@ def judge_names(judges: str) -> list[str]:
 @output_option(
     "Write the ranking to this .csv, .parquet or .jsonl file (-: CSV to standard output)."
 )
+@EXCEL_SAFE_OPTION
 @json_flag("Print the ranking as JSON.")
 @examples("rank model.npz new_items.csv", "rank model.npz new_items.parquet -o ranking.csv")
 def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **given: Any) -> None:
@@ -200,7 +203,7 @@ def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **
         show_note(f"{plural(dropped, 'item')} with missing values left out, as in the fit.")
     named = with_id_name(ranking, given["id"] or recipe_of(fit).id)
     if output is not None:
-        write_table(named, output, reading["decimal"])
+        write_table(named, output, reading["decimal"], excel_safe=given["excel_safe"])
         show_written(output, as_json)
     if as_json and str(output) != "-":
         about = {"n_items": len(ranking["id"]), "dropped": dropped, "scale": given["scale"]}
@@ -278,6 +281,7 @@ def rank_file(
 @output_option(
     "Write the chances to this .csv, .parquet or .jsonl file (-: CSV to standard output)."
 )
+@EXCEL_SAFE_OPTION
 @json_flag("Print the chances as JSON.")
 @examples(
     "predict model.npz items.csv pairs.csv",
@@ -334,12 +338,12 @@ def predict(
     sides |= {} if data.judge is None else {"judge": data.judge}
     result = {**sides, **pair_chances(fit, data, given["level"])}
     if output is not None:
-        write_table(result, output)
+        write_table(result, output, excel_safe=given["excel_safe"])
         show_written(output, as_json)
     if as_json and str(output) != "-":
         show_json({"n_pairs": len(data), "chances": row_records(result)})
     elif output is None:
-        click.echo(chances_text(result))
+        echo(chances_text(result))
 
 
 def chances_text(chances: dict[str, Any]) -> str:
@@ -439,7 +443,7 @@ def compare(
     if as_json:
         show_json(result.to_record())
     else:
-        click.echo(str(result))
+        echo(str(result))
 
 
 def candidate(features: bool = True, **settings: Any) -> Any:

@@ -29,6 +29,7 @@ from pairscore.cli.options import (
 )
 from pairscore.cli.words import (
     command,
+    echo,
     examples,
     section,
     show_json,
@@ -338,7 +339,7 @@ def write_sums(
         record = {"path": str(output), "n_items": n_items, "n_comparisons": m, "of": what}
         return show_json(record)
     number = plural(n_items, "compared item", digits=",")
-    click.echo(f"{output}: sums, at {what} {number} and {m:,.10g} comparisons.")
+    echo(f"{output}: sums, at {what} {number} and {m:,.10g} comparisons.")
 
 
 @command()

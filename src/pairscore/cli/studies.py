@@ -34,6 +34,7 @@ from pairscore.cli.options import (
 from pairscore.cli.words import (
     OUTPUT,
     command,
+    echo,
     examples,
     section,
     show_json,
@@ -187,7 +188,7 @@ def plan(
         show_json(records[0] if len(records) == 1 else {"plans": records})
     else:
         several = {noise: one for noise, one in plans.items() if noise is not None}
-        click.echo(plan_text(made[0]) if len(plans) == 1 else plans_text(several))
+        echo(plan_text(made[0]) if len(plans) == 1 else plans_text(several))
 
 
 def plan_each(
@@ -338,7 +339,7 @@ def simulate(
         about = {"seed": seed, "kind": kind, **draw}
         paths = simulate_study(population, n_items, n_comparisons, output, **about)
     for path in paths:
-        click.echo(str(path))
+        echo(str(path))
 
 
 def _shares(text: str | None) -> list[float] | None:
@@ -404,11 +405,11 @@ def reproduce(
     if as_json:
         show_json(done)
     else:
-        click.echo(
+        echo(
             f"{done['cells']:,} cells ({done['cells_run']:,} run now) in"
             f" {done['cell_seconds']:.0f} s; predictions, figures and page in"
             f" {done['page_seconds']:.0f} s; calibration loop {done['calibration_seconds']:.2f} s"
         )
         if done["claims"]:
-            click.echo(done["claims"])
-        click.echo(done["page"])
+            echo(done["claims"])
+        echo(done["page"])

@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 
 import click
 
-from pairscore.errors import first_few
+from pairscore.errors import first_few, visible, without_password
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
@@ -218,6 +218,14 @@ def ranking_text(ranking: dict[str, Any], fit: Any, scale: str, id_name: str = "
 # -- what is shown --------------------------------------------------------------------------------
 
 
+def echo(text: str, err: bool = False) -> None:
+    """Print words, with ids and names in them; all that commands say to people goes through here.
+
+    Signs that would steer the terminal are shown as text, and addresses without their passwords.
+    """
+    click.echo(visible("\n".join(map(without_password, text.split("\n")))), err=err)
+
+
 def show_json(record: Any, err: bool = False) -> None:
     """Print a result as JSON."""
     from pairscore.files.write import json_text
@@ -250,18 +258,18 @@ def _folded_line(line: str, width: int) -> str:
 
 def show_text(text: str) -> None:
     """Print a result in words, folded to the terminal if there is one."""
-    click.echo(folded(text, terminal_width()))
+    echo(folded(text, terminal_width()))
 
 
 def show_warnings(texts: Iterable[str]) -> None:
     """Print what a fit warns of, each once, in the words of the command line."""
     for text in dict.fromkeys(texts):
-        click.echo(f"Warning: {translate(text)}", err=True)
+        echo(f"Warning: {translate(text)}", err=True)
 
 
 def show_note(text: str) -> None:
     """Print what is good to know, in the words of the command line."""
-    click.echo(f"Note: {translate(text)}", err=True)
+    echo(f"Note: {translate(text)}", err=True)
 
 
 def show_unused_columns(items: Any) -> None:
@@ -324,7 +332,7 @@ def show_written(output: Path, as_json: bool, ranks: str | None = None) -> None:
     """
     if str(output) != "-" and not as_json:
         model = quote(str(output))
-        click.echo(
+        echo(
             f"Wrote {output}."
             if ranks is None
             else f"Wrote {output}. Next: pairscore rank {model}{ranks and f' {ranks}'}."

@@ -5,7 +5,8 @@ Start with ``tables``, which has ``read_table``.
     source         where a table comes from: path, encoding, names, wanted columns
     sheets         CSV files without titles, totals and blank rows
     read_csv       CSV of any delimiter; all bad rows by physical line
-    typed     Parquet, JSONL and workbooks, which say what is a number
+    typed          Parquet, JSONL and workbooks, which say what is a number
+    workbook_sizes how large a workbook is, before anything believes it
     tables         tables in DuckDB, from any file, and as arrays
     find_columns   columns found by what is in them
     choose_sheets  which sheets of workbooks are read

@@ -42,6 +42,9 @@ from pairscore.files.source import (
 
 MAX_HEADER = 1 << 22
 SAMPLE_CELLS = 200_000
+# DuckDB keeps an error for each cell too many or too few, with up to 10,000 characters of the row
+MOST_ODD_CELLS = 100
+KEPT_OF_ROW = 10_000
 
 ODD_NUMBER = "_|[+][+-]"  # DuckDB takes 1_000 and +-1 for numbers; we do not
 
@@ -137,6 +140,7 @@ def load_csv(
         With every row of too many or too few cells and every cell that should be a number.
     """
     layout = read_layout(source.path, delimiter, source.shown)
+    _refuse_odd_lengths(source, layout)
     places = {name: place for place, name in enumerate(layout.names)}
     wanted = {name: places[name] for name in source.wanted(layout.names)}
     free = [place for name, place in wanted.items() if name not in source.identifiers]
@@ -159,6 +163,55 @@ def load_csv(
         _load(source, layout, all_kinds)
     _refuse_odd_numbers(source, layout, [place for place in free if all_kinds[place]])
     return {name: f"c{place}" for name, place in wanted.items()}, layout.signs
+
+
+def _refuse_odd_lengths(source: Source, layout: Layout) -> None:
+    """Refuse rows with over a hundred cells too many or too few, before DuckDB reads them."""
+    n_cells = len(layout.names)
+    if not _may_be_odd(source.path, layout):
+        return
+    rows, begin = [], 1
+    with (
+        suppress(csv.Error),  # DuckDB will say what is wrong
+        _long_cells(),
+        source.path.open(encoding="utf-8-sig", newline="") as file,
+    ):
+        reader = csv.reader(file, delimiter=layout.delimiter)
+        for row in reader:
+            if row and abs(len(row) - n_cells) > MOST_ODD_CELLS:
+                reason = f"{plural(len(row), 'cell')} instead of {n_cells}"
+                text = layout.delimiter.join(row[:200])[:200]
+                rows.append(BadRow(source.line(begin), None, text, reason))
+            begin = reader.line_num + 1
+    if rows:
+        raise BadRowsError(source.shown, rows)
+
+
+def _may_be_odd(path: Path, layout: Layout) -> bool:
+    """Whether some line has over a hundred delimiters too many or too few; quotes are not read."""
+    sign, expected = ord(layout.delimiter), len(layout.names) - 1
+    held, count = 0, 0  # of the line that the last piece ended in
+    with path.open("rb") as file:
+        while piece := file.read(CHUNK):
+            signs = np.frombuffer(piece, dtype=np.uint8)
+            ends = np.flatnonzero((signs == 10) | (signs == 13))
+            lengths = np.diff(ends, prepend=-1 - held)
+            held = len(piece) - 1 - int(ends[-1]) if len(ends) else held + len(piece)
+            longest = max(int(lengths.max(initial=0)), held)
+            if longest <= expected + MOST_ODD_CELLS and expected < MOST_ODD_CELLS:
+                count = 0
+                continue
+            places = np.flatnonzero(signs == sign)
+            counts = np.diff(np.searchsorted(places, ends), prepend=-count)
+            count = (
+                len(places) - int(np.searchsorted(places, ends[-1]))
+                if len(ends)
+                else (count + len(places))
+            )
+            odd = np.abs(counts[lengths > 1] - expected) > MOST_ODD_CELLS
+            if odd.any() or count > expected + MOST_ODD_CELLS:
+                return True
+    return held > 0 and expected - count > MOST_ODD_CELLS
 
 
 def _load_as_far_as_cast(
@@ -376,12 +429,15 @@ def _bad_rows(source: Source, layout: Layout, rejects: list[Reject]) -> BadRowsE
     nor missing is.
     """
     by_row = [list(faults) for _, faults in groupby(rejects, key=lambda reject: reject[0])]
-    lines = _physical_lines(source.path.read_bytes(), [faults[0][0] for faults in by_row])
+    content = source.path.read_bytes()
+    lines = _physical_lines(content, [faults[0][0] for faults in by_row])
     with _long_cells():
         rows = [
             row
             for line, faults in zip(lines, by_row, strict=True)
-            for row in _faults_of_row(source.line(line), faults, layout)
+            for row in _faults_of_row(
+                source.line(line), _whole_row(content, faults[0]), faults, layout
+            )
         ]
     if any(row.column and re.fullmatch(ANY_NUMBER, row.text) for row in rows):
         hint = "write numbers with one decimal sign, or name it (decimal=)"
@@ -389,8 +445,17 @@ def _bad_rows(source: Source, layout: Layout, rejects: list[Reject]) -> BadRowsE
     return BadRowsError(source.shown, rows)
 
 
-def _faults_of_row(line: int, faults: list[Reject], layout: Layout) -> Iterator[BadRow]:
-    text = faults[0][3].strip("\r\n")  # DuckDB may begin a row at the line end before
+def _whole_row(content: bytes, reject: Reject) -> str:
+    """A row that was rejected, of which DuckDB keeps the beginning; it may begin at the line end
+    before.
+    """
+    begin, *_, text = reject
+    if len(text) < KEPT_OF_ROW:
+        return text.strip("\r\n")
+    return content[begin - 1 : begin - 1 + MAX_LINE].decode("utf-8", "ignore").lstrip("\r\n")
+
+
+def _faults_of_row(line: int, text: str, faults: list[Reject], layout: Layout) -> Iterator[BadRow]:
     kinds = [kind for _, _, kind, _ in faults if kind != "CAST"]
     if kinds and not set(kinds) & set(WRONG_LENGTH):
         yield BadRow(line, None, text[:200], REASONS.get(kinds[0], kinds[0].lower()))

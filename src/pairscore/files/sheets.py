@@ -93,9 +93,10 @@ def has_blank_rows(path: Path, named: str | None) -> bool:
     """Whether some line of a UTF-8 file has delimiters and no cells."""
     with path.open("rb") as file:
         head = _text(file.read(HEAD))
-    sign = re.escape((sign_of(named) if named else find_delimiter(head)).encode())
-    cells = b'[ \t"%b]*' % sign
-    line = b"[\r\n]%b%b%b([\r\n]|\\Z)" % (cells, sign, cells)
+    delimiter = (sign_of(named) if named else find_delimiter(head)).encode()
+    blanks = b' \t"'.replace(delimiter, b"")  # so that no text is looked at twice
+    sign = re.escape(delimiter)
+    line = b'[\r\n][%b]*%b[ \t"%b]*([\r\n]|\\Z)' % (blanks, sign, sign)
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return re.search(line, content) is not None
 
@@ -213,7 +214,7 @@ def tidy(
             f"{above} above the column names left out ({_shown(first_few(title, 2))})"
         )
     line, names = head[place] if head else (1, [])
-    names = [re.sub(r"\s*[\r\n]+\s*", " ", name.strip()) for name in names]
+    names = [" ".join(filter(None, map(str.strip, re.split("[\r\n]", name)))) for name in names]
     body: Iterable[Row] = chain(head[place + 1 :], rows)
     if not all(names):
         body = list(body)
@@ -249,8 +250,10 @@ def _kept_columns(names: list[str], body: Iterable[Row], sheet: Sheet) -> list[i
 
 def _cells_of(cells: list[str], kept: list[int], width: int) -> list[str]:
     """The kept cells of a row; a row of another length stays as it is, to be refused."""
-    while len(cells) > width and not cells[-1].strip():
-        cells = cells[:-1]
+    end = len(cells)
+    while end > width and not cells[end - 1].strip():
+        end -= 1
+    cells = cells[:end]
     return [cells[column] for column in kept] if len(cells) == width else cells
 
 

@@ -10,11 +10,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from pairscore.data.conventions import OLDER, marked_encoding, older_encoding
-from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.errors import PairscoreError, first_few, plural, without_password
 
 KINDS = (
     dict.fromkeys((".csv", ".tsv", ".txt"), "csv")
@@ -26,6 +27,7 @@ KINDS = (
 MAX_COLUMNS = 20_000
 MAX_LINE = 1 << 22
 CHUNK = 1 << 20
+MOST_PIPED = 1 << 31  # bytes of standard input, which may have no end
 NUMERIC_SHARE = 0.9  # with so many numbers among its cells a column is meant to be numeric
 # NaN is a number that is missing by itself
 MISSING = (
@@ -34,9 +36,17 @@ MISSING = (
     r"|non renseigné|s[.]o[.]|不明|欠損|欠測|無回答"
     r"|#NV|#N/D|#VALUE!|#WERT!|#VALEUR!|#DIV/0!|#REF!|#BEZUG!)?\s*"
 )
+# without blanks at both ends, of which Python, unlike DuckDB, would look at every pair
+IS_MISSING = re.compile(MISSING.removeprefix(r"\s*").removesuffix(r"\s*"))
+SPACES = " \t\n\r\f\v"  # around a cell
 NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
 DECIMAL = re.compile(r"[+-]?[0-9]*\.[0-9]*([eE][+-]?[0-9]+)?")
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")  # or a decimal number
+# DuckDB that installs and loads nothing by itself
+SEALED: dict[str, Any] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
 UNFINISHED: set[Path] = set()  # what this process writes and will remove or rename
 # the columns to read, given all names and those of lists or records
 Choice = Callable[[list[str], list[str]], Collection[str]]
@@ -96,6 +106,7 @@ def table_kind(path: Any) -> str:
     """The kind of a table by its name: ``csv``, ``parquet``, ``jsonl`` or ``workbook``."""
     if address := re.match(r"(https?|ftp|s3):/+", str(path), re.IGNORECASE):
         shown = f"{address[1]}://{str(path)[address.end() :]}"  # a Path has one slash
+        shown = without_password(shown)
         remedy = "download it, and give the file's name."
         if address[1].lower() == "s3":
             remedy = f"fit_stream reads it; or {remedy}"
@@ -103,8 +114,8 @@ def table_kind(path: Any) -> str:
     kind = "csv" if str(path) == "-" else KINDS.get(Path(path).suffix.lower())
     if kind is None:
         raise PairscoreError(
-            f"{str(path)!r} does not show what kind of table it is; give it a name that ends in"
-            f" {first_few(KINDS, 12)}."
+            f"{without_password(str(path))!r} does not show what kind of table it is; give it a"
+            f" name that ends in {first_few(KINDS, 12)}."
         )
     return kind
 
@@ -295,7 +306,7 @@ def _readings(cell: str) -> str:
 
 def is_missing(cell: str) -> bool:
     """Whether a cell of a column of numbers says that there is none."""
-    return re.fullmatch(MISSING, cell, re.ASCII) is not None
+    return IS_MISSING.fullmatch(cell.strip(SPACES)) is not None
 
 
 # -- files on the way ------------------------------------------------------------------------------
@@ -321,16 +332,16 @@ def scratch_folder(inside: str | None = None) -> Iterator[Path]:
 
 @contextmanager
 def open_database(memory: str | None = None) -> Iterator[Any]:
-    """DuckDB, which holds up to ``memory`` outside a folder of its own, and installs nothing."""
+    """DuckDB, which holds up to ``memory`` outside a folder of its own, and installs nothing.
+
+    It runs only statements that pairscore writes, in which names of files and columns are quoted.
+    """
     import duckdb
 
-    config: dict[str, Any] = dict.fromkeys(
-        ("autoinstall_known_extensions", "autoload_known_extensions"), "false"
-    )
-    config |= {} if memory is None else {"memory_limit": memory}
+    config = {} if memory is None else {"memory_limit": memory}
     with (
         scratch_folder() as folder,
-        duckdb.connect(config=config | {"temp_directory": str(folder)}) as database,
+        duckdb.connect(config=SEALED | config | {"temp_directory": str(folder)}) as database,
     ):
         database.execute("SET enable_progress_bar = false")  # which is shown in notebooks
         yield database
@@ -355,20 +366,55 @@ def plain_file(path: Any) -> Iterator[Path]:
         try:
             if str(path) == "-":
                 with plain.open("xb") as copy:
-                    shutil.copyfileobj(sys.stdin.buffer, copy)
+                    _copy_input(copy)
             else:
+                refuse_device(path)
                 Path(path).open("rb").close()
                 if re.search(r"[*?\[]", str(path)):
                     bring = shutil.copyfile if sys.platform == "win32" else os.symlink
                     bring(Path(path).absolute(), plain)
                 else:
                     plain = Path(path).absolute()
+        except PairscoreError:
+            raise
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise PairscoreError(
                 f"{str(path)!r} cannot be read ({reason}); check the path."
             ) from error
         yield plain
+
+
+def refuse_device(path: Any) -> None:
+    """Refuse a pipe or a device, which may never end or never begin, and can be read only once."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return  # others say that nothing is there
+    if not S_ISREG(mode) and not S_ISDIR(mode):
+        raise PairscoreError(
+            f"{str(path)!r} is a pipe or a device, not a file; write its rows to a file, or give"
+            " them as standard input (-)."
+        )
+
+
+def _copy_input(copy: Any) -> None:
+    """Copy standard input as long as it may be a table: in lines, and not without an end."""
+    size, unbroken = 0, 0
+    while chunk := sys.stdin.buffer.read(CHUNK):
+        size += len(chunk)
+        unbroken = 0 if b"\n" in chunk or b"\r" in chunk else unbroken + len(chunk)
+        if unbroken > 4 * MAX_LINE:  # a character may have four bytes
+            raise PairscoreError(
+                f"standard input has a line of more than {unbroken >> 20} MB; it is damaged or not"
+                " a table."
+            )
+        if size > MOST_PIPED:
+            raise PairscoreError(
+                f"standard input has more than {MOST_PIPED >> 20:,} MB; write it to a file, and"
+                " give the file's name."
+            )
+        copy.write(chunk)
 
 
 # -- encoding --------------------------------------------------------------------------------------

@@ -19,14 +19,18 @@ from pairscore.choices import Kept
 from pairscore.errors import BadRow, BadRowsError, PairscoreError, did_you_mean, first_few
 from pairscore.files.sheets import HEAD_ROWS, Row, Sheet, header_place, tidy
 from pairscore.files.source import (
+    CHUNK,
+    MAX_LINE,
     NUMERIC_SHARE,
     Source,
     find_signs,
+    refuse_device,
     refuse_twins,
     scratch_folder,
     sql_name,
     sql_text,
 )
+from pairscore.files.workbook_sizes import refuse_oversized
 
 # types of columns; one without any value is one of numbers, as in CSV
 NUMBERS = r'(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN|"?NULL"?)'
@@ -66,6 +70,7 @@ def load_jsonl(source: Source) -> dict[str, str]:
 
     if not source.path.stat().st_size:
         raise PairscoreError(f"{source.shown!r} is empty; write one JSON object per row.")
+    _refuse_long_lines(source)
     file = (
         f"read_json({sql_text(source.path)}, format='newline_delimited', records=true,"
         " hive_partitioning=false, compression='none', "
@@ -152,6 +157,24 @@ def _is_renamed(source: Source, name: str, names: Iterable[str]) -> bool:
 # -- lines of JSON ---------------------------------------------------------------------------------
 
 
+def _refuse_long_lines(source: Source) -> None:
+    """Refuse a line that is longer than a row of a table, which would take much memory."""
+    number, length = 1, 0  # of the line that the last piece ended in
+    with source.path.open("rb") as file:
+        while piece := file.read(CHUNK):
+            ends = np.flatnonzero(np.frombuffer(piece, dtype=np.uint8) == ord("\n"))
+            lengths = np.diff(ends, prepend=-1 - length)
+            length = len(piece) - 1 - int(ends[-1]) if len(ends) else length + len(piece)
+            long = np.flatnonzero(lengths > MAX_LINE)
+            if len(long) or length > MAX_LINE:
+                raise PairscoreError(
+                    f"line {number + int(long[0] if len(long) else len(ends))} of"
+                    f" {source.shown!r} is longer than {MAX_LINE >> 20} MB; write one object of"
+                    " numbers and texts per line."
+                )
+            number += len(ends)
+
+
 def _bad_lines(source: Source, mixed: list[str]) -> PairscoreError | None:
     """What is wrong with a JSONL file, line by line; ``mixed`` columns have numbers and text."""
     rows: list[BadRow] = []
@@ -231,19 +254,55 @@ def sheet_as_csv(
         yield tidy(iter(rows), Sheet(folder / "plain", "\t", sheet), identifiers, na)
 
 
-def open_workbook(path: Path, shown: str) -> Any:
-    """The workbook, or one sentence where it cannot be read."""
-    from python_calamine import CalamineError, CalamineWorkbook, PasswordError
+@dataclass(frozen=True)
+class Workbook:
+    """A workbook whose sheets are read when they are asked for; ``shown`` is its name."""
+
+    book: Any
+    shown: str
+
+    @property
+    def sheet_names(self) -> list[str]:
+        return list(self.book.sheet_names)
+
+    @property
+    def sheets_metadata(self) -> list[Any]:
+        return list(self.book.sheets_metadata)
+
+    def get_sheet_by_name(self, name: str) -> Any:
+        """A sheet, or one sentence where it is damaged."""
+        with as_workbook(self.shown):
+            return self.book.get_sheet_by_name(name)
+
+
+@contextmanager
+def as_workbook(shown: str) -> Iterator[None]:
+    """Say in one sentence that a workbook cannot be read."""
+    from python_calamine import CalamineError, PasswordError
 
     try:
-        return CalamineWorkbook.from_path(path)
+        yield
     except PasswordError:
         reason = "it has a password"
-    except (CalamineError, OSError, ValueError) as error:
+    except PairscoreError:
+        raise
+    except (CalamineError, OSError, ValueError, OverflowError) as error:
         reason = str(error).splitlines()[0] if str(error) else "it is damaged"
+    else:
+        return
     raise PairscoreError(
         f"{shown!r} cannot be read as a workbook ({reason}); save it again as .xlsx or .csv."
     )
+
+
+def open_workbook(path: Path, shown: str) -> Workbook:
+    """The workbook, or one sentence where it cannot be read or would take too much memory."""
+    from python_calamine import CalamineWorkbook
+
+    refuse_device(path)
+    with as_workbook(shown):
+        refuse_oversized(path, shown)
+        return Workbook(CalamineWorkbook.from_path(path), shown)
 
 
 def sheets_of(book: Any) -> list[str]:
@@ -252,6 +311,8 @@ def sheets_of(book: Any) -> list[str]:
         sheet.name for sheet in book.sheets_metadata if not str(sheet.visible).endswith(".Visible")
     }
     names = sorted(book.sheet_names, key=hidden.__contains__)
+    if not names:
+        raise PairscoreError(f"{book.shown!r} has no sheets; save it again as .xlsx or .csv.")
     tables = [name for name in names if book.get_sheet_by_name(name).height > 1]
     return tables or names
 
@@ -268,7 +329,8 @@ def column_names(book: Any, sheet: str) -> list[str]:
 
 
 def _sheet_rows(book: Any, sheet: str, decimal: str | None) -> list[Row]:
-    cells = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
+    with as_workbook(book.shown):
+        cells = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
     sign = decimal or _sign_in_text(cells)
     return [(place, [_cell_text(cell, sign) for cell in row]) for place, row in enumerate(cells, 1)]
 

@@ -23,8 +23,9 @@ import numpy as np
 
 from pairscore.data.items import as_frame
 from pairscore.data.tables import Columns
-from pairscore.errors import BadEntriesError, BadRow, BadRowsError, PairscoreError
+from pairscore.errors import BadEntriesError, BadRow, BadRowsError, PairscoreError, visible
 from pairscore.files.source import (
+    SEALED,
     refuse_bad_names,
     refuse_twins,
     scratch_folder,
@@ -37,6 +38,7 @@ from pairscore.files.source import (
 if TYPE_CHECKING:
     from pairscore.files.tables import StoredTable
 
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # of texts that spreadsheets run
 CSV_KINDS = ("csv", "tsv", "comma")
 COPY_OPTIONS = {
     "csv": "FORMAT csv, HEADER true, DELIMITER ',', QUOTE '\"', ESCAPE '\"'",
@@ -126,7 +128,9 @@ def write_whole(path: Any, content: bytes) -> Path:
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def write_table(columns: Any, path: Any, decimal: str | None = None) -> None:
+def write_table(
+    columns: Any, path: Any, decimal: str | None = None, *, excel_safe: bool = False
+) -> None:
     """Write a table as CSV, Parquet or JSONL, whole or not at all.
 
     In CSV, NaN is an empty cell and truth is 0 or 1; doubles are read back exactly.
@@ -140,16 +144,20 @@ def write_table(columns: Any, path: Any, decimal: str | None = None) -> None:
         ...), and ``-`` is CSV to standard output.
     decimal : {",", "."} or None
         The decimal sign in CSV; with a comma, semicolons stand between the cells.
+    excel_safe : bool
+        In CSV, put an apostrophe before names and texts that begin with ``=``, ``+``, ``-``, ``@``
+        or a tab. Spreadsheets run such texts as formulas when they open a CSV file. They are no
+        longer equal to the ids of the items.
     """
     if str(path) == "-":
         with scratch_folder() as folder:
-            write_table(columns, folder / "table.csv", decimal)
+            write_table(columns, folder / "table.csv", decimal, excel_safe=excel_safe)
             with (folder / "table.csv").open("rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return
     with atomic_write(path, "the table") as temporary:
-        fill_table(temporary, columns, path, decimal)
+        fill_table(temporary, columns, path, decimal, excel_safe=excel_safe)
 
 
 def refuse_workbook(path: Any) -> None:
@@ -161,7 +169,14 @@ def refuse_workbook(path: Any) -> None:
         )
 
 
-def fill_table(temporary: Path, columns: Any, path: Any, decimal: str | None = None) -> None:
+def fill_table(
+    temporary: Path,
+    columns: Any,
+    path: Any,
+    decimal: str | None = None,
+    *,
+    excel_safe: bool = False,
+) -> None:
     """Write a table to the file ``temporary``, which will be moved to ``path``.
 
     The name of ``path`` says the kind of table; this is for those who write several files at once.
@@ -172,12 +187,14 @@ def fill_table(temporary: Path, columns: Any, path: Any, decimal: str | None = N
     kind = "tsv" if Path(path).suffix.lower() == ".tsv" else table_kind(path)
     kind = "comma" if kind == "csv" and decimal == "," else kind
     arrays = _writable(columns)
+    if excel_safe and kind in CSV_KINDS:
+        arrays = {_no_formula(name): _no_formulas(array) for name, array in arrays.items()}
     data = {f"c{place}": array for place, array in enumerate(arrays.values())}
     cells = [
         f"{_cast(cell, array, kind)} AS {sql_name(name)}"
         for (cell, array), name in zip(data.items(), arrays, strict=True)
     ]
-    connection = duckdb.connect(config={"pandas_analyze_sample": "0"})
+    connection = duckdb.connect(config=SEALED | {"pandas_analyze_sample": "0"})
     try:
         connection.register("data", data)
         connection.execute(
@@ -191,6 +208,17 @@ def fill_table(temporary: Path, columns: Any, path: Any, decimal: str | None = N
         ) from error
     finally:
         connection.close()
+
+
+def _no_formulas(array: np.ndarray) -> np.ndarray:
+    """A column without text that spreadsheets would run."""
+    if array.dtype != object:
+        return array
+    return _text_array(np.array([t and _no_formula(t) for t in array.tolist()], dtype=object))
+
+
+def _no_formula(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
 
 
 def _cast(cell: str, array: np.ndarray, kind: str) -> str:
@@ -394,7 +422,10 @@ def text_table(header: Sequence[Any] | None, rows: Iterable[Sequence[Any]], layo
     split      180
     mle         90
     """
-    lines = [[str(cell) for cell in line] for line in ([header] if header else []) + [*rows]]
+    lines = [
+        [visible(str(cell), breaks=False) for cell in line]
+        for line in ([header] if header else []) + [*rows]
+    ]
     fields = [field for field in Formatter().parse(layout) if field[1] is not None]
     columns = zip(*lines, strict=True)
     line_format = "".join(

@@ -17,6 +17,7 @@ from typing import Any
 from pairscore.data.tables import Columns
 from pairscore.errors import PairscoreError, did_you_mean, without_password
 from pairscore.files.source import (
+    SEALED,
     open_database,
     refuse_bad_names,
     refuse_twins,
@@ -39,6 +40,7 @@ QUOTED = re.compile(
 )
 MEMORY = "400MB"  # that DuckDB may take while it writes the file
 BLOCK_ROWS = 10_000  # of SQLite at a time
+PASSWORD_GIVEN = r"""password\s*=\s*(?:'([^']*)|"([^"]*)|([^&\s'"]+))"""  # in an address
 WAIT = 10  # seconds for a server that does not answer
 NULL = r"\N"  # without quotes, which every text has
 LONGEST_LINE = 1 << 24  # characters, beyond which a row is refused
@@ -199,6 +201,11 @@ def _in_a_sentence(shown: str, url: str) -> Iterator[None]:
     except Exception as error:
         if not _is_of_a_driver(error):
             raise
+        if type(error).__name__ == "PermissionException":  # of DuckDB
+            raise PairscoreError(
+                f"{shown} or a view in it reads something outside of the database"
+                f" ({_reason(error, url)}); copy that into a table of the database first."
+            ) from None
         raise PairscoreError(
             f"{shown} cannot be run ({_reason(error, url)}); check the names of its tables and"
             " columns, and that it only reads."
@@ -234,7 +241,8 @@ def _secrets(url: str) -> list[str]:
 
 def _written(url: str) -> list[str]:
     found = re.findall(r"://[^:@]*:(.*)@", url, re.DOTALL)
-    return found + re.findall(r"password=([^&\s]*)", url)
+    given = re.findall(PASSWORD_GIVEN, url, re.IGNORECASE)
+    return found + [one for texts in given for one in texts if one]
 
 
 # -- files -----------------------------------------------------------------------------------------
@@ -260,6 +268,7 @@ def _sqlite(path: Path) -> Iterator[Run]:
     with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
         try:
             connection.execute("PRAGMA query_only = ON")
+            connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("BEGIN")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.Error as error:
@@ -302,14 +311,29 @@ def _kind_of(types: set[type]) -> str:
 
 
 @contextmanager
-def _duckdb(path: Path) -> Iterator[Run]:
+def _sealed_duckdb(path: Path) -> Iterator[tuple[Any, Path]]:
+    """A database that reaches no file but itself, no network and no extension, with a folder that
+    its rows may go to. What its views or a query say otherwise is refused.
+    """
     import duckdb
 
-    try:
-        connection = duckdb.connect(str(path), read_only=True)
-    except duckdb.Error as error:
-        raise _not_opened(str(path), _lines(error)[0], READABLE) from None
+    with scratch_folder() as folder:
+        try:
+            connection = duckdb.connect(
+                str(path), read_only=True, config=SEALED | {"temp_directory": str(folder)}
+            )
+        except duckdb.Error as error:
+            raise _not_opened(str(path), _lines(error)[0], READABLE) from None
+        with closing(connection):
+            connection.execute("SET enable_progress_bar = false")
+            connection.execute(f"SET allowed_directories = [{sql_text(folder)}]")
+            connection.execute("SET enable_external_access = false")
+            connection.execute("SET lock_configuration = true")
+            yield connection, folder
 
+
+@contextmanager
+def _duckdb(path: Path) -> Iterator[Run]:
     def run(query: str, table: QueryTable) -> None:
         columns = connection.execute(f"DESCRIBE {query}").fetchall()
         _refuse_names([name for name, *_ in columns], table.shown)
@@ -322,9 +346,11 @@ def _duckdb(path: Path) -> Iterator[Run]:
             for name, kind, *_ in columns
         )
         copied = f"SELECT {chosen} FROM ({query}\n)"
-        connection.execute(f"COPY ({copied}) TO {sql_text(table.path)} (FORMAT parquet)")
+        rows = folder / "rows"
+        connection.execute(f"COPY ({copied}) TO {sql_text(rows)} (FORMAT parquet)")
+        os.replace(rows, table.path)
 
-    with closing(connection):
+    with _sealed_duckdb(path) as (connection, folder):
         connection.execute("BEGIN")
         yield run
 

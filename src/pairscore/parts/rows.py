@@ -34,7 +34,9 @@ from pairscore.data.votes import (
     refuse_items_called,
 )
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, shown
-from pairscore.parts.sources import FilePartition, Partition, import_arrow, partitions
+from pairscore.files.sheets import composed, without_blanks
+from pairscore.files.source import ANY_NUMBER, NUMERIC_SHARE
+from pairscore.parts.sources import FilePartition, Partition, import_arrow, is_text, partitions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -192,6 +194,9 @@ class RowReader:
         amounts = [_numbers(by_role.get(role)) for role in ("weight", "count")]
         if outcome is None or any(of is not None and not _are_amounts(of) for of in amounts):
             return None
+        count = amounts[1]
+        if count is not None and np.any(count != np.floor(count)):
+            return None
         amount = ones(len(left))
         for of in amounts:
             amount = amount if of is None else amount * of
@@ -336,9 +341,9 @@ def item_columns(
     """The columns to read, as we call them, by their names in the table."""
     id_name = settings.get("id") or (ID_COLUMN if ID_COLUMN in names else None)
     wanted = list(settings.get("features") or names)
-    exclude = settings.get("exclude") or ()
+    exclude, known = settings.get("exclude") or (), set(names)
     for name in (*([id_name] if id_name else []), *wanted, *exclude):
-        if name not in names:
+        if name not in known:
             raise PairscoreError(
                 f"{shown!r} has no column {name!r}; it has {first_few(map(repr, names), 8)}."
                 f"{did_you_mean(name, names)}"
@@ -440,9 +445,37 @@ def item_head(parts: Sequence[Partition], columns: Mapping[str, str]) -> Items:
     """The first few items, which tell the columns that are features."""
     for part in parts:
         for first, table in _item_tables(part, columns):
+            if isinstance(part, FilePartition) and part.kind == "csv":
+                _refuse_bad_numbers(part.name, first, table)
             with located(part.name, first):
                 return read_items(table.slice(0, HEAD))
     raise PairscoreError("the item table has no rows; give one row for each item.")
+
+
+def _refuse_bad_numbers(name: str, first: int, table: Any) -> None:
+    """Refuse a cell of a CSV file that is not a number in a column that is meant to be numeric.
+
+    As in memory, that is one in which nine of ten cells are numbers; Arrow takes it for text.
+    """
+    from pyarrow import compute
+
+    for column in table.column_names:
+        cells = table.column(column)
+        if column == ID_COLUMN or not is_text(cells.type):
+            continue
+        filled = cells.filter(
+            compute.invert(compute.equal(compute.utf8_trim_whitespace(cells), ""))
+        )
+        is_number = compute.match_substring_regex(filled, f"^({ANY_NUMBER})$")
+        n_numbers = compute.sum(is_number).as_py() or 0
+        if not NUMERIC_SHARE * len(filled) <= n_numbers < len(filled):
+            continue
+        bad = filled.filter(compute.invert(is_number))[0].as_py()
+        row = cells.to_pylist().index(bad)
+        raise PairscoreError(
+            f"{name!r}, row {first + row + 1}: {column!r} is {shown(bad)} (not a number); correct"
+            " it, or leave the column out."
+        )
 
 
 @dataclass(frozen=True)
@@ -504,7 +537,23 @@ def _item_tables(part: Partition, columns: Mapping[str, str]) -> Iterator[tuple[
     pa = import_arrow()
     for first, batch in part.read(list(columns), ()):
         table = pa.Table.from_batches([batch]).rename_columns(list(columns.values()))
-        yield first, _without_codes(table) if ID_COLUMN in columns.values() else table
+        yield first, _with_plain_ids(table) if ID_COLUMN in columns.values() else table
+
+
+def _with_plain_ids(table: Any) -> Any:
+    """The table with ids as a file in memory has them: without blanks around them, and with every
+    accented letter as one sign.
+    """
+    table = _without_codes(table)
+    column = table.column(ID_COLUMN)
+    if not is_text(column.type):
+        return table
+    values = np.array(column.to_pylist(), dtype=object)
+    ids = composed(without_blanks(values)[0])[0]
+    if ids is values:
+        return table
+    place = table.column_names.index(ID_COLUMN)
+    return table.set_column(place, ID_COLUMN, import_arrow().array(ids.tolist(), type=column.type))
 
 
 def _without_codes(table: Any) -> Any:

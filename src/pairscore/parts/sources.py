@@ -12,10 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
+from io import RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from pairscore.errors import PairscoreError, did_you_mean, first_few, shown, without_password
+from pairscore.files.source import MAX_LINE, refuse_bad_names, refuse_device
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +38,8 @@ KINDS = {
 }
 BYTES_PER_ROW = 16  # of a text file, of which nobody has counted the rows
 REASON_LENGTH = 200  # characters of what Arrow says
+DEEPEST = 100  # brackets of JSON within each other; a table has two
+JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 
 class Partition(Protocol):
@@ -86,13 +92,16 @@ class FilePartition:
 
     def column_names(self) -> list[str]:
         with readable(self.name, 0):
-            return _column_names(self.path or self.name, self.kind)
+            names = _column_names(self.path or self.name, self.kind)
+        refuse_bad_names(names, self.name)
+        return names
 
     def read(
         self, columns: Collection[str], text: Collection[str] = ()
     ) -> Iterator[tuple[int, "pa.RecordBatch"]]:
         names = self.column_names()
-        if missing := [name for name in columns if name not in names]:
+        known = set(names)
+        if missing := [name for name in columns if name not in known]:
             raise PairscoreError(
                 f"{self.name!r} has no column {missing[0]!r}; it has"
                 f" {first_few(map(repr, names), 8)}.{did_you_mean(missing[0], names)}"
@@ -202,7 +211,7 @@ def find_files(name: str) -> list[str]:
             )
         return sorted(files)
     if not path.exists():
-        raise PairscoreError(f"there is no file {name!r}; check its name.")
+        raise PairscoreError(f"there is no file {without_password(name)!r}; check its name.")
     return [name]
 
 
@@ -217,7 +226,7 @@ def _find_on_store(address: str) -> list[str]:
     from pyarrow.fs import FileSelector, FileType
 
     place, mark, options = address.partition("?")
-    if "@" in place.partition("://")[2].partition("/")[0]:
+    if re.match(r"[^/]*@|[^/:]*:(?![0-9]*(/|$))", place.partition("://")[2]):
         raise PairscoreError(
             f"{without_password(address)!r} has a key in it; leave it out, and set"
             " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
@@ -269,8 +278,8 @@ def kind_of(name: str) -> str:
     kind = KINDS.get((path.with_suffix("") if path.suffix == ".gz" else path).suffix.lower())
     if kind is None:
         raise PairscoreError(
-            f"{name!r} does not show what kind of table it is; give it a name that ends in"
-            f" {first_few(KINDS, 6)}."
+            f"{without_password(name)!r} does not show what kind of table it is; give it a name"
+            f" that ends in {first_few(KINDS, 6)}."
         )
     return kind
 
@@ -278,11 +287,13 @@ def kind_of(name: str) -> str:
 def _partitions_of_file(name: str, partition_rows: int) -> list[Partition]:
     kind = kind_of(name)
     import_arrow()
+    if "://" not in name:
+        refuse_device(name)
     with readable(name, 0):
         system, path = file_system(name)
         if kind == "parquet":
             return _row_groups(name, partition_rows)
-        size = system.get_file_info(path).size
+        size = system.get_file_info(path).size or 0
     return [FilePartition(name, kind, size // BYTES_PER_ROW, size)]
 
 
@@ -327,7 +338,7 @@ def _batches(part: FilePartition, columns: list[str], text: set[str]) -> Iterato
     name = part.path or part.name
     if part.kind == "parquet":
         with _parquet(name) as file:
-            dictionary = [name for name in columns if _is_text(file.schema_arrow.field(name).type)]
+            dictionary = [name for name in columns if is_text(file.schema_arrow.field(name).type)]
         yield from _parquet_batches(part, columns, dictionary)
     elif part.kind == "csv":
         yield from _csv_batches(name, columns, text)
@@ -356,7 +367,8 @@ def _parquet_batches(
             yield from file.iter_batches(rows, row_groups=run, columns=columns, use_threads=False)
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether a type of Arrow is text."""
     from pyarrow import types
 
     return types.is_string(kind) or types.is_large_string(kind)
@@ -369,11 +381,19 @@ def _csv_header(name: str) -> tuple[list[str], str]:
     system, path = file_system(name)
     with system.open_input_stream(path, compression="detect") as file:
         head = b""
-        while b"\n" not in head and (more := file.read(1 << 16)):
+        while b"\n" not in head and len(head) < MAX_LINE and (more := file.read(1 << 16)):
             head += more
     line = head.decode("utf-8-sig", "replace").splitlines()[0] if head else ""
     sign = max(",;\t|", key=line.count)
-    return next(csv.reader([line], delimiter=sign), []), sign
+    try:
+        if len(head) >= MAX_LINE and b"\n" not in head:
+            raise csv.Error(f"longer than {MAX_LINE >> 20} MB")
+        return next(csv.reader([line], delimiter=sign), []), sign
+    except csv.Error as error:
+        raise PairscoreError(
+            f"the first line of {name!r} does not name columns ({error}); write one name per"
+            " column."
+        ) from None
 
 
 def _csv_batches(name: str, columns: list[str], text: set[str]) -> Iterator["pa.RecordBatch"]:
@@ -400,13 +420,74 @@ def _csv_batches(name: str, columns: list[str], text: set[str]) -> Iterator["pa.
 def _json(name: str, columns: list[str] | None) -> Iterator[Any]:
     from pyarrow import json
 
+    pa = import_arrow()
     system, path = file_system(name)
     options = json.ReadOptions(block_size=BLOCK_BYTES, use_threads=False)
     with (
         system.open_input_stream(path, compression="detect") as file,
-        json.open_json(file, options) as reader,
+        json.open_json(pa.PythonFile(_FlatLines(file, name), "r"), options) as reader,
     ):
         yield reader
+
+
+class _FlatLines(RawIOBase):
+    """A file of JSON objects, one a line, that is refused where a line is not one, is longer than a
+    table has it, or is nested too deeply.
+
+    Arrow's reader calls itself for every bracket, and ends the process with the stack.
+    """
+
+    def __init__(self, file: Any, name: str):
+        self.file, self.name = file, name
+        self.rest, self.line = b"", 1  # the line that the last piece ended in
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        piece = bytes(self.file.read(size if size >= 0 else None))
+        text = self.rest + piece
+        end = text.rfind(b"\n") + 1 if piece else len(text)
+        self._check(text[:end])
+        self.line += text.count(b"\n", 0, end)
+        self.rest = text[end:]
+        if len(self.rest) > MAX_LINE:
+            self._refuse(0, f"is longer than {MAX_LINE >> 20} MB")
+        return piece
+
+    def _check(self, text: bytes) -> None:
+        """Refuse lines that are no flat objects; the usual ones are not looked at one by one."""
+        signs = np.frombuffer(text, dtype=np.uint8)
+        ends = np.append(np.flatnonzero(signs == ord("\n")), len(text))
+        opens = np.flatnonzero((signs == ord("[")) | (signs == ord("{")))
+        counts = np.diff(np.searchsorted(opens, ends), prepend=0)
+        lengths = np.diff(ends, prepend=-1)
+        odd = np.flatnonzero((counts > DEEPEST) | (lengths > MAX_LINE))
+        n_usual = max(text.count(b"}\n{"), text.count(b"}\r\n{"))
+        is_usual = text.startswith(b"{") and text.endswith(b"}\n") and n_usual == len(ends) - 2
+        for number in odd.tolist() if is_usual else range(len(ends)):
+            line = text[ends[number - 1] + 1 if number else 0 : ends[number]]
+            bare = line.strip().removeprefix(b"\xef\xbb\xbf")
+            if bare and not (bare.startswith(b"{") and bare.endswith(b"}")):
+                self._refuse(number, "is not one JSON object")
+            if len(line) > MAX_LINE:
+                self._refuse(number, f"is longer than {MAX_LINE >> 20} MB")
+            if counts[number] > DEEPEST and _depth(line) > DEEPEST:
+                self._refuse(number, f"has brackets within brackets, more than {DEEPEST} deep")
+
+    def _refuse(self, number: int, reason: str) -> None:
+        raise PairscoreError(
+            f"line {self.line + number} of {self.name!r} {reason}; write one object of numbers and"
+            " texts per line."
+        )
+
+
+def _depth(line: bytes) -> int:
+    """How many brackets are within each other; those in texts are text."""
+    bare = np.frombuffer(JSON_TEXT.sub(b"", line), dtype=np.uint8)
+    up = (bare == ord("[")) | (bare == ord("{"))
+    down = (bare == ord("]")) | (bare == ord("}"))
+    return int(np.cumsum(up.astype(np.int64) - down).max(initial=0))
 
 
 @contextmanager
