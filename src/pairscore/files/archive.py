@@ -17,7 +17,7 @@ from math import inf, isfinite, prod
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from types import NoneType, UnionType
-from typing import Any, BinaryIO, Union, get_args, get_origin
+from typing import Any, BinaryIO, Literal, NamedTuple, Union, get_args, get_origin
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
@@ -80,20 +80,45 @@ def _is_plain(member: ZipInfo) -> bool:
 
 
 def _array(content: bytes) -> np.ndarray:
-    """An array in NumPy's format, version 1 or 2."""
-    width = {b"\1\0": 2, b"\2\0": 4}[content[6:8]]
-    begin = 8 + width + (length := int.from_bytes(content[8 : 8 + width], "little"))
-    if content[:6] != MAGIC or length > LONGEST_HEADER:
-        raise DamagedFileError("header")
-    found = HEADER.fullmatch(content[8 + width : begin].decode("ascii"))
-    if found is None:
+    layout = _layout(content[:LONGEST_HEADER], len(content))
+    entries = np.frombuffer(content, layout.dtype, offset=layout.begin)
+    entries = entries.astype(layout.dtype.newbyteorder("="))
+    return entries.reshape(layout.shape, order=layout.order)
+
+
+def map_array(path: Path) -> np.ndarray:
+    """An array of a file (.npy) of its own, read where it is used; errors as above."""
+    with path.open("rb") as file:
+        try:
+            layout = _layout(file.read(LONGEST_HEADER), file.seek(0, 2))
+            return np.memmap(file, layout.dtype, "r", layout.begin, layout.shape, layout.order)
+        except (MemoryError, OSError):
+            raise
+        except Exception as error:
+            raise DamagedFileError("it is cut short or of another kind") from error
+
+
+class Layout(NamedTuple):
+    """Where the entries of an array begin, and what they are."""
+
+    begin: int
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    order: Literal["C", "F"]
+
+
+def _layout(head: bytes, size: int) -> Layout:
+    """That of an array in NumPy's format, version 1 or 2, of which all bytes are there."""
+    width = {b"\1\0": 2, b"\2\0": 4}[head[6:8]]
+    begin = 8 + width + int.from_bytes(head[8 : 8 + width], "little")
+    found = HEADER.fullmatch(head[8 + width : begin].decode("ascii"))
+    if head[:6] != MAGIC or begin > LONGEST_HEADER or found is None:
         raise DamagedFileError("header")
     kind, fortran, sizes = found.groups()
     shape, dtype = tuple(map(int, re.findall(r"\d+", sizes))), np.dtype(kind)
-    if not dtype.itemsize or prod(shape) * dtype.itemsize != len(content) - begin:
+    if not dtype.itemsize or prod(shape) * dtype.itemsize != size - begin:
         raise DamagedFileError("length")
-    entries = np.frombuffer(content, dtype, offset=begin).astype(dtype.newbyteorder("="))
-    return entries.reshape(shape, order="F" if fortran == "True" else "C")
+    return Layout(begin, dtype, shape, "F" if fortran == "True" else "C")
 
 
 def read_json(text: str | bytes) -> Any:
@@ -117,7 +142,7 @@ class Field:
     Parameters
     ----------
     shape : str
-        Its lengths, with blanks between: a name is one length throughout the file, a number that
+        Its lengths, with commas between: a name is one length throughout the file, a number that
         number, ``a+b`` a sum in which the last may be new, ``*`` any length; ``...`` any shape.
     kinds : str
         Letters of NumPy for the kind of its entries; numbers have 64 bits, integers perhaps 32.
@@ -163,7 +188,7 @@ class Field:
     def _has_shape(self, shape: tuple[int, ...], lengths: dict[str, int]) -> bool:
         if self.shape == ANY_SHAPE:
             return True
-        names = self.shape.split()
+        names = self.shape.split(",") if self.shape else []
         return len(shape) == len(names) and all(
             _has_length(size, name, lengths) for size, name in zip(shape, names, strict=True)
         )

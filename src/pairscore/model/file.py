@@ -21,7 +21,7 @@ import numpy as np
 from pairscore.core.links import Link, get_link, link_name
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.features import Recipe
-from pairscore.data.items import Items
+from pairscore.data.items import LARGEST_NUMBER, Items
 from pairscore.data.tables import Columns
 from pairscore.data.votes import PER_ROW
 from pairscore.errors import PairscoreError
@@ -51,37 +51,38 @@ GROUPS = f"{DATA}item_groups"
 EFFECTS = "item_effects_"
 BESIDE_FIT = ("settings", "feature_names", "comparisons", "item_groups", "item_effects", "recipe")
 _K, _P = "items_with_effects", "pairs"
+_HELD = {"low": -LARGEST_NUMBER, "high": LARGEST_NUMBER}  # so are numbers whose squares are taken
+_POSITIVE = {"low": 0, "high": LARGEST_NUMBER}
 # What each array must be. Of a field of Fit that is not here nothing is known but its kind.
 SCHEMA: dict[str, Field] = {
-    **dict.fromkeys(("coef_", "closed_form_coef_"), Field("d")),
+    **dict.fromkeys(("coef_", "closed_form_coef_", "feature_mean_"), Field("d", **_HELD)),
     "std_errors_": Field("d", low=0, nan=True),
     "undetermined_": Field("d", "b"),
-    "feature_mean_": Field("d"),
     **dict.fromkeys(("feature_min_", "feature_max_"), Field("d", nan=True)),  # of sites: none
-    "feature_sd_": Field("d", low=0),
-    "covariance_": Field("d d"),
-    "open_directions_": Field("d *"),
-    "effects_covariance_": Field("d+effects effects"),
-    "fitted_scores_": Field("2 *", nan=True),
-    f"{DATA}values": Field("N d"),
+    "feature_sd_": Field("d", **_POSITIVE),
+    "covariance_": Field("d,d", **_HELD),
+    "open_directions_": Field("d,*", **_HELD),
+    "effects_covariance_": Field("d+effects,effects", **_HELD),
+    "fitted_scores_": Field("2,*", nan=True),
+    f"{DATA}values": Field("N,d", **_HELD),
     f"{DATA}ids": Field("N", NAMES, nan=True),
     GROUPS: Field("N", INTEGER, low=0),
     **dict.fromkeys((f"{DATA}left", f"{DATA}right"), Field("M", INTEGER, below="N")),
     f"{DATA}outcome": Field("M", "if", low=-1, high=1),
-    **dict.fromkeys((f"{DATA}weight", f"{DATA}count"), Field("M", "iuf", low=0)),
+    **dict.fromkeys((f"{DATA}weight", f"{DATA}count"), Field("M", "iuf", **_POSITIVE)),
     f"{DATA}judge": Field("M", NAMES, nan=True),
-    CONTEXT: Field("M", "biuf"),
+    CONTEXT: Field("M", "biuf", **_HELD),
     f"{DATA}covariance_items": Field("*", INTEGER, below="N"),
     f"{DATA}facts": Field("3", INTEGER),
     f"{EFFECTS}keys": Field(_K, "u"),
     f"{EFFECTS}ids": Field(_K, NAMES, nan=True),
-    f"{EFFECTS}effect": Field(_K),
-    **dict.fromkeys((f"{EFFECTS}std_error", f"{EFFECTS}share"), Field(_K, low=0)),
+    f"{EFFECTS}effect": Field(_K, **_HELD),
+    **dict.fromkeys((f"{EFFECTS}std_error", f"{EFFECTS}share"), Field(_K, **_POSITIVE)),
     f"{EFFECTS}pair_low": Field(_P, INTEGER, below=_K, rising=True),
     f"{EFFECTS}pair_high": Field(_P, INTEGER, below=_K),
-    f"{EFFECTS}pair_weight": Field(_P, low=0),
-    f"{EFFECTS}quasi_variance": Field(_K),
-    f"{EFFECTS}along_effects": Field(f"{_K} *"),
+    f"{EFFECTS}pair_weight": Field(_P, **_POSITIVE),
+    f"{EFFECTS}quasi_variance": Field(_K, **_HELD),
+    f"{EFFECTS}along_effects": Field(f"{_K},*", **_HELD),
 }
 OTHER = Field(ANY_SHAPE, "biuf", nan=True)
 # arrays that are there together or not at all

@@ -14,7 +14,6 @@ from pathlib import Path
 from shutil import disk_usage, rmtree
 from socket import gethostname
 from tempfile import gettempdir
-from threading import Lock
 from typing import Any
 from uuid import uuid4
 from zlib import crc32
@@ -23,7 +22,7 @@ import numpy as np
 
 from pairscore.data.items import Items, read_items, refuse_non_finite
 from pairscore.errors import PairscoreError
-from pairscore.files.archive import INTEGER, Field
+from pairscore.files.archive import INTEGER, DamagedFileError, Field, map_array
 from pairscore.files.source import scratch_folder
 from pairscore.parts.engines import Engine
 from pairscore.parts.rows import (
@@ -47,8 +46,6 @@ SCHEMA = {  # what the columns of a batch are; one amount may stand for all
     "amount": Field("rows", low=0),
 }
 TILE_FORMAT = 2  # of the files; a checkpoint goes on with its own
-# NumPy parses the header of a file, which Python 3.11 cannot do in two threads at once
-HEADERS = Lock()
 
 
 class ScratchError(PairscoreError):
@@ -192,13 +189,13 @@ class Spill:
             os.replace(unfinished, path)
 
     def _open(self, name: str) -> Any:
-        with reachable(self.folder), HEADERS:
+        with reachable(self.folder):
             try:
-                column = np.load(Path(self.folder) / f"{name}.npy", mmap_mode="r")
+                column = map_array(Path(self.folder) / f"{name}.npy")
                 is_table = name.endswith("-starts")
                 if column.ndim == 1 + is_table and (not is_table or self._is_table(column)):
                     return column
-            except (ValueError, EOFError, AttributeError, TypeError, SyntaxError):
+            except DamagedFileError:
                 pass
             raise OSError(EIO, f"{name}.npy is damaged")
 

@@ -327,7 +327,7 @@ SCHEMA = {
     "n_comparisons": Field("", low=0),
     "net_wins": Field("N"),
     "exposures": Field("N", low=0),
-    "masks": Field("2 bytes", "u"),
+    "masks": Field("2,bytes", "u"),
     **dict.fromkeys(("left", "right"), Field("sample", INTEGER, below="N")),
     "outcome": Field("sample", INTEGER, low=-1, high=1),
     "amount": Field("sample", low=0),

@@ -186,7 +186,7 @@ class RoundSums:
 
 # what the arrays of a round are: at nodes of the scale, and of the parameters
 SHARES = {
-    "pulls": Field(f"2 {SCALE_NODES}"),
+    "pulls": Field(f"2,{SCALE_NODES}"),
     "wrong": Field(str(SCALE_NODES), low=0),
     "agreed": Field("2", low=0),
 }
@@ -195,12 +195,12 @@ AT_CLOSED_FORM = SHARES | {
     "squares": Field("1", low=0),
     "residual": Field("3"),
     "explained": Field("1"),
-    "curvature": Field(f"{PAIR_NODES} 1 1"),
-    "response": Field(f"{PAIR_NODES} 1 d"),
-    **dict.fromkeys(("model_meat", "taken"), Field(f"{PAIR_NODES} d+one d+one")),
-    **dict.fromkeys(("items", "pairs"), Field("d+meat d+meat")),
+    "curvature": Field(f"{PAIR_NODES},1,1"),
+    "response": Field(f"{PAIR_NODES},1,d"),
+    **dict.fromkeys(("model_meat", "taken"), Field(f"{PAIR_NODES},d+one,d+one")),
+    **dict.fromkeys(("items", "pairs"), Field(f"d+{PAIR_NODES + 1},d+{PAIR_NODES + 1}")),
     "total": Field(f"d+{PAIR_NODES}"),
-    "second_meat": Field("d d"),
+    "second_meat": Field("d,d"),
     "second_total": Field("d"),
 }
 AT_LIKELIHOOD = SHARES | {
@@ -208,8 +208,8 @@ AT_LIKELIHOOD = SHARES | {
     "loglik": Field("1"),
     "won": Field("2", low=0),
     "squares": Field("2", low=0),
-    **dict.fromkeys(("expected", "observed", "taken"), Field("d+side d+side")),
-    **dict.fromkeys(("items", "pairs"), Field("d+side+one d+side+one")),
+    **dict.fromkeys(("expected", "observed", "taken"), Field("d+side,d+side")),
+    **dict.fromkeys(("items", "pairs"), Field("d+side+one,d+side+one")),
 }
 
 

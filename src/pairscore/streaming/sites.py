@@ -159,8 +159,8 @@ class SiteSums:
 SCHEMA = {
     **dict.fromkeys(("compared_total", "second_total"), Field("", low=0)),
     **dict.fromkeys(("compared_mean", "second_mean", "label_sum"), Field("d")),
-    **dict.fromkeys(("compared_scatter", "second_scatter"), Field("d d")),
-    "scatter": Field("d+side d+side", nan=True),
+    **dict.fromkeys(("compared_scatter", "second_scatter"), Field("d,d")),
+    "scatter": Field("d+side,d+side", nan=True),
     "numbers": Field(str(len(NUMBERS)), low=0, nan=True),
 }
 META = {"terms": dict[str, Any], "sources": list[str], "has_weights": bool}
