@@ -173,3 +173,29 @@ def test_formulas_stay_where_no_spreadsheet_was_named(name, tmp_path):
     table = {"id": np.array(["=1+1", "-a"], dtype=object)}
     write_table(table, tmp_path / name, excel_safe=name.startswith("safe"))
     assert read_table(tmp_path / name)["id"].tolist() == ["=1+1", "-a"]
+
+
+FULL = """
+import resource, sys
+import numpy as np
+from pairscore import PairscoreError
+from pairscore.files.write import write_table
+table = {"x": np.random.default_rng(0).normal(size=20_000)}
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+try:
+    write_table(table, sys.argv[1])
+except PairscoreError as error:
+    sys.exit(str(error))
+"""
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.jsonl"])
+def test_a_disk_that_is_full_is_told_without_what_duckdb_calls_things(name, tmp_path):
+    pytest.importorskip("resource", reason="Windows has no limit on the size of files")
+    path = tmp_path / name
+    done = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True)
+    assert done.stderr == (
+        f"the table could not be saved as {str(path)!r} (File too large); choose a place that can"
+        " be written to.\n"
+    )
+    assert list(tmp_path.iterdir()) == []

@@ -123,7 +123,7 @@ def test_files_of_sums_hold_them_and_no_item(tmp_path):
 
 def test_files_that_are_no_sums_or_of_another_version_are_refused(tmp_path, monkeypatch):
     (tmp_path / "no.npz").write_text("nothing")
-    with pytest.raises(PairscoreError, match="not a file of sums"):
+    with pytest.raises(PairscoreError, match="not a complete file of sums"):
         read_sums(tmp_path / "no.npz")
     with pytest.raises(PairscoreError, match="there is no file"):
         read_sums(tmp_path / "none.npz")
