@@ -119,8 +119,11 @@ def test_it_says_where_the_report_is_and_it_is_there(tmp_path):
     assert (tmp_path / "pairscore-demo" / "report.html").exists()
 
 
-def test_the_commands_at_its_end_run_and_find_what_it_found(tmp_path):
-    *_, fit, rank = run("demo --output 'my study'").output.splitlines()
+def test_the_commands_at_its_end_run_and_find_what_it_found(tmp_path, monkeypatch):
+    """Also after the README's ``cd pairscore-demo``."""
+    *_, change, fit, rank = run("demo --output 'my study'").output.splitlines()
+    assert change == "  cd 'my study'"
+    monkeypatch.chdir("my study")
     run(fit.split(maxsplit=1)[1])
     run(f"{rank.split(maxsplit=1)[1]} -o ranking.csv")
     model = load("model.npz")

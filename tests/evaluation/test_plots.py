@@ -317,3 +317,46 @@ def test_long_names_leave_room_for_the_panel_and_its_title(name):
     assert ax.get_window_extent().width > 0.6 * figure.bbox.width
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert len({*labels}) == 40
+
+
+def label_faults(ax):
+    """Pairs of labels of rows, one below the other, that lie over each other."""
+    ax.figure.canvas.draw()
+    labels = [label for label in ax.get_yticklabels() if label.get_text()]
+    boxes = [label.get_window_extent() for label in labels]
+    return [
+        (one.get_text(), other.get_text())
+        for one, other, a, b in zip(labels, labels[1:], boxes, boxes[1:], strict=False)
+        if a.y0 < b.y1 - 1
+    ]
+
+
+@pytest.mark.parametrize("size", [(6.4, 4.8), (4, 3), (3, 2)])
+def test_labels_of_rows_do_not_lie_over_each_other_on_a_small_panel(model, judged_by_many, size):
+    for draw in (plots.ranking, plots.judges):
+        _, ax = mpl.pyplot.subplots(figsize=size, layout="constrained")
+        draw(model if draw is plots.ranking else judged_by_many, ax=ax)
+        points, _, _ = ax.containers[0].lines
+        assert len(points.get_ydata()) == 40
+        assert len(ax.get_yticklabels()) >= 5
+        assert label_faults(ax) == []
+
+
+@pytest.fixture(scope="module")
+def judged_by_many(study):
+    items, votes = study
+    rng = np.random.default_rng(1)
+    names = np.array([f"judge {number:02d}" for number in range(60)])
+    return RankRegression(judge_slopes=True).fit(
+        items, votes.assign(judge=names[rng.integers(0, 60, len(votes))])
+    )
+
+
+def test_of_many_judges_both_ends_are_drawn(judged_by_many):
+    ax = plots.judges(judged_by_many, most=10)
+    labels, slope, *_ = drawn_rows(ax)
+    columns = judged_by_many.judges_.to_columns()
+    assert labels == [*columns["name"][:5], *columns["name"][-5:]]
+    np.testing.assert_allclose(slope, [*columns["slope"][:5], *columns["slope"][-5:]])
+    assert ax.get_title() == "Judges: 5 sharpest and 5 least sharp of 60"
+    assert ax.figure.get_size_inches()[1] < 5

@@ -57,7 +57,8 @@ REPORT_STEP = """
 6. The report: all of this and more on one page, for people who were not involved. Open it in \
 a browser:"""
 FILES_STEP = """
-7. Your turn: the tables of this study are in {folder}, and these commands start from them.
+7. Your turn: the tables of this study are in a folder of their own, where these commands start.
+  cd {folder}
   pairscore fit {items} {comparisons} -o model.npz
   pairscore rank model.npz {new_items}"""
 
@@ -124,8 +125,8 @@ def run_demo(say: Callable[[str], None], seed: int = 1, folder: Path | None = No
         report = write_demo_report(model, patients, votes, folder)
         say(str(report))
         files = write_demo_tables(patients, training, held_out, votes, folder)
-        words = {name: shlex.quote(str(path)) for name, path in files.items()}
-        say(FILES_STEP.format(folder=folder, **words))
+        names = {name: path.name for name, path in files.items()}
+        say(FILES_STEP.format(folder=shlex.quote(str(folder)), **names))
     return Demo(model, score, least_squares, report)
 
 

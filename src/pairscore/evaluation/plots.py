@@ -28,6 +28,7 @@ INCHES_PER_SIGN = 0.08
 INCHES_PER_ROW, INCHES_PER_CELL, WIDTH = 0.28, 0.62, 6.4
 LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green and blue (WCAG)
 MIDDLE = 0.18  # luminance with equal contrast to black and to white
+TWO_LINES, SMALLEST_LABEL, LINE_HEIGHT = 7.5, 5.5, 1.35  # sizes of labels, in points and sizes
 ENDS = "{half} highest and {half} lowest of {n:,} items"
 
 
@@ -111,8 +112,7 @@ def ranking(
     """
     table = _ranked(model, items, level=level, scale=scale)
     n = len(table["id"])
-    half = max(most // 2, 1)
-    rows = np.arange(n) if n <= most else np.r_[:half, n - half : n]
+    rows, half = _both_ends(n, most)
     score, low, high = (table[name][rows] for name in ("score", "low", "high"))
     ax = _rows_with_intervals(ax, table["id"][rows], score, score - low, high - score)
     if len(rows) < n:
@@ -123,13 +123,17 @@ def ranking(
     return ax
 
 
-def judges(model: Any, *, level: float = 0.95, ax: Any = None) -> Any:
+def judges(model: Any, *, most: int = 40, level: float = 0.95, ax: Any = None) -> Any:
     """Slopes of the judges with their intervals, sharpest first; 1 is the average judge.
+
+    Of more than ``most`` judges the sharpest and the least sharp are drawn.
 
     Parameters
     ----------
     model : RankRegression
         Fitted with ``judge_slopes=True``.
+    most : int
+        Number of judges to draw.
     level : float
         Of the intervals.
     ax : matplotlib Axes, optional
@@ -147,13 +151,24 @@ def judges(model: Any, *, level: float = 0.95, ax: Any = None) -> Any:
         )
     columns = fitted.to_columns()
     slope, error = (np.array(columns[name]) for name in ("slope", "std_error"))
-    half = normal_width(level) * error
-    ax = _rows_with_intervals(ax, columns["name"], slope, half, half)
+    n, half = len(slope), normal_width(level) * error
+    rows, each = _both_ends(n, most)
+    names = [columns["name"][row] for row in rows]
+    ax = _rows_with_intervals(ax, names, slope[rows], half[rows], half[rows])
     for place, style in ((1, ":"), (0, "-")):
         ax.axvline(place, color=GREY, linewidth=1, linestyle=style)
-    words = "Slope: 1 is the average judge, 0 is a coin toss"
-    ax.set(xlabel=f"{words} ({_percent(level)} interval)", title="Judges")
+    words, title = "Slope: 1 is the average judge, 0 is a coin toss", "Judges"
+    if len(rows) < n:
+        ax.axhline(each - 0.5, color=GREY, linewidth=1, linestyle=":")
+        title = f"Judges: {each} sharpest and {each} least sharp of {n:,}"
+    ax.set(xlabel=f"{words} ({_percent(level)} interval)", title=title)
     return ax
+
+
+def _both_ends(n: int, most: int) -> tuple[np.ndarray, int]:
+    """The first and last of ``n`` rows, together at most ``most``, and how many at either end."""
+    each = max(most // 2, 1)
+    return np.arange(n) if n <= most else np.r_[:each, n - each : n], each
 
 
 def _rows_with_intervals(
@@ -168,10 +183,26 @@ def _rows_with_intervals(
     rows = np.arange(len(values))
     ax.errorbar(values, rows, xerr=[below, above], fmt="o", color=BLUE, markersize=4)
     ax.set_yticks(rows, labels, parse_math=False)
-    if any("\n" in label for label in labels):
-        ax.tick_params("y", labelsize=7.5)
     ax.set_ylim(len(values) - 0.5, -0.5)
+    _fit_labels(ax, labels)
     return ax
+
+
+def _fit_labels(ax: Any, labels: Sequence[str]) -> None:
+    """Labels of rows small enough for the panel, or only of every second, third, ... row.
+
+    A panel of the caller's may be far too low for all of them.
+    """
+    n_lines = max((label.count("\n") + 1 for label in labels), default=1)
+    height = 72 * ax.get_position().height * ax.figure.get_size_inches()[1]  # in points
+    row = height / max(len(labels), 1)
+    usual = TWO_LINES if n_lines > 1 else ax.yaxis.get_ticklabels()[0].get_fontsize()
+    size = min(usual, max(row / (n_lines * LINE_HEIGHT), SMALLEST_LABEL))
+    ax.tick_params("y", labelsize=size)
+    every = int(np.ceil(n_lines * LINE_HEIGHT * size / row - 1e-9))
+    if every > 1:
+        rows = np.arange(0, len(labels), every)
+        ax.set_yticks(rows, [labels[row] for row in rows], parse_math=False)
 
 
 # -- predicted and observed ------------------------------------------------------------------------
