@@ -277,7 +277,7 @@ OVER_PAIRS = {
     "sums of pairs": lambda *of: passes.sum_pairs(*of, FOUR, FOUR),
     "a Laplacian": lambda *of: passes.laplacian_pass(*of, FIVE, np.zeros(1), FOUR[None]),
     "the other order": passes.turn_pairs,
-    "contributions": lambda *of: passes.contribution_pass(of, FOUR, FOUR, FOUR, FOUR, float),
+    "contributions": lambda *of: passes.contribution_pass(of, FOUR, FOUR, FOUR, FOUR),
     "neighbours": lambda *of: passes.neighbour_sums(np.eye(5), *of, FOUR[:, None], slice(0, 5)),
     "messages": lambda *of: passes.message_pass(*of, FOUR, 9 + FIVE, (FOUR.copy(), FOUR.copy())),
     "variances": lambda *of: passes.variance_pass(*of, FOUR, 9 + FIVE, (FOUR, FOUR)),
