@@ -27,6 +27,7 @@ from pairscore.estimators.fit_data import (
     agreement_and_noise,
     n_counted,
     never_differing,
+    refuse_lost_digits,
     refuse_too_many_features,
 )
 from pairscore.estimators.inference import likelihood_of
@@ -133,6 +134,12 @@ def estimate(
     fit_data = FitData(data, settings.side_effect, has_items, start)
     refuse_too_many_features(fit_data, n_counted(fit_data), settings)
     refuse_extremes(data)
+    rows = np.flatnonzero(fit_data.compared)
+    refuse_lost_digits(
+        data.items.values[rows[:: max(len(rows) // 256, 1)]],
+        compared_items(data.items.values, fit_data.compared)[0],
+        data.items.feature_names,
+    )
     if not fit_data.X.shape[1]:
         settings, notes = without_features(fit_data, settings)
     else:

@@ -18,8 +18,8 @@ from pairscore.choices import NO_SIDES
 from pairscore.core.passes import counts_once
 from pairscore.data.conventions import check_names
 from pairscore.data.items import (
-    LARGEST_NUMBER,
     Items,
+    are_computable,
     read_items,
     refuse_bad_ids,
 )
@@ -391,9 +391,9 @@ def _plain_block(table: Any, features: tuple[str, ...]) -> ItemBlock | None:
         return None
     arrays = [column.to_numpy() for column in columns]
     ids = arrays.pop() if len(arrays) > len(features) else np.empty(0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = sum(float(np.sum(array)) for array in arrays)
-    is_plain = (not len(ids) or ids.dtype.kind in "iu") and abs(total) < LARGEST_NUMBER
+    is_plain = (not len(ids) or ids.dtype.kind in "iu") and all(
+        are_computable(array[:, None].astype(float, copy=False)) for array in arrays
+    )
     return ItemBlock(ids, arrays) if is_plain else None
 
 
