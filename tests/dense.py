@@ -365,3 +365,29 @@ def floored(robust, model, smallest):
     ratios, axes = np.linalg.eigh(back.T @ robust @ back)
     axes = root @ axes
     return (axes * np.maximum(ratios, smallest)) @ axes.T
+
+
+# -- separation ------------------------------------------------------------------------------------
+
+
+def recession(data: Data) -> np.ndarray:
+    """How far each coefficient (d) falls and rises along directions of recession, (d x 2) masks.
+
+    A direction of recession makes no comparison less likely, however far it is followed: it gains
+    nothing in a tie, and never less than nothing in a decided comparison. Where one exists along
+    which a coefficient falls (rises), data do not bound it from below (above).
+    """
+    data = data.counted()
+    used = data.weight > 0
+    D = (data.X[data.left] - data.X[data.right])[used]
+    unit = np.maximum(np.abs(D).max(axis=0, initial=0.0), 1e-300)
+    D, outcome = D / unit, data.outcome[used]
+    tied, decided = D[outcome == 0], (outcome[:, None] * D)[outcome != 0]
+    limits = {"A_ub": -decided, "b_ub": np.zeros(len(decided)), "bounds": (-1, 1)}
+    if len(tied):
+        limits |= {"A_eq": tied, "b_eq": np.zeros(len(tied))}
+    reach = np.zeros((D.shape[1], 2))
+    for k in range(D.shape[1]):
+        for side, sign in enumerate((1.0, -1.0)):
+            reach[k, side] = -linprog(sign * np.eye(D.shape[1])[k], **limits).fun
+    return reach > 1e-7

@@ -1,6 +1,7 @@
 """Roots over the reals and over whole numbers, against functions whose root is known."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -116,3 +117,11 @@ def test_the_integral_of_a_cubic_is_exact_however_its_places_lie():
     exact = cubic.integ()(grid) - cubic.integ()(2.0)
     np.testing.assert_allclose(integral, exact, atol=2e-3)  # the trapezoidal rule on the grid
     np.testing.assert_allclose(grid[[0, 32, 64, 96]], x)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e200, 1e305])
+def test_huge_values_far_from_a_root_do_not_overflow(size):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        root = solve_falling(lambda x: np.float64(1 - x if x < 2 else -size * x), 0.0, 100.0)
+    assert root == pytest.approx(1.0, abs=1e-9)

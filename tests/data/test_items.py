@@ -345,7 +345,7 @@ def test_arrays_of_anything_but_numbers_are_refused(items):
         ),
         (np.zeros((2, 0)), ("no feature columns", "add at least one")),
         (pd.DataFrame({"id": ["a", "b"]}), ("no feature columns", "add at least one")),
-        (np.full((2, 1), 1e308), ("overflows", "1e+308", "rescale")),
+        (np.full((2, 1), 1e308), ("overflow", "1e+308", "divide them by a constant")),
         (
             pd.DataFrame([[1.0, 2.0]], columns=["mass", "mass"]),
             ("columns of the same name", "'mass' 2 times", "own name"),

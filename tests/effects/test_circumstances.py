@@ -305,7 +305,7 @@ def test_errors_beside_a_ridge_allow_for_as_many_features_as_items(context):
     [
         ({"weight": np.full(60, 1e200)}, 1.0, "weights go from"),
         ({"weight": np.full(60, 1e-300)}, 1.0, "weights go from"),
-        ({}, 1e200, "so large that the sum of their squares overflows"),
+        ({}, 1e200, "so large that sums of their squares may overflow"),
     ],
 )
 @pytest.mark.parametrize(

@@ -4,11 +4,14 @@ studies/test_hard_data.py does the same with many more draws, and looks at cover
 """
 
 import warnings
+from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
-from pairscore import PairscoreWarning, RankRegression, fit_stream
+from pairscore import PairscoreError, PairscoreWarning, RankRegression, fit_stream
 from tests import dense
 from tests.hard_designs import NAMES, SIZES, draw, large_and_matched
 
@@ -22,14 +25,17 @@ def items_of(data):
 
 
 def fit(data, how="memory", **settings):
-    """The model, in memory or by a stream, and its warnings in words."""
+    """The model, in memory or by a stream, and its warnings in words.
+
+    Those of NumPy and of Python are errors.
+    """
     with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+        warnings.simplefilter("error")
+        warnings.simplefilter("always", PairscoreWarning)
         if how == "memory":
             model = RankRegression(**settings).fit(items_of(data), data.votes)
         else:
             model = fit_stream(items_of(data), data.votes, **settings)
-    assert {one.category for one in said if not issubclass(one.category, PairscoreWarning)} == set()
     return model, [str(one.message) for one in said]
 
 
@@ -152,3 +158,127 @@ def test_the_likelihood_is_maximised_where_pairs_are_matched(seed, n, m, d, spre
     assert not [text for text in said if "maximised" in text]
     without, _ = fit(data, how, inference=None)
     assert np.max(np.abs(without.coef_ - expected.coef) / expected.std_errors) < DIGITS
+
+
+# -- units and offsets ---------------------------------------------------------------------------
+
+
+def moved(data, unit=1.0, offset=0.0):
+    """The same data in another unit of the first feature, and from another origin."""
+    X = data.X.copy()
+    X[:, 0] = unit * X[:, 0] + offset
+    return replace(data, X=X)
+
+
+@pytest.mark.parametrize("how", ["memory", "stream"])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("unit", [1e-95, 2.0**-200, 1e90])
+def test_any_unit_gives_the_same_estimates(unit, method, how):
+    data = draw("random", np.random.default_rng(8), 20, 60, 3, spare=13)
+    for inference in ("items", "model"):
+        expected = dense.fit(data, method, inference)
+        model, _ = fit(moved(data, unit), how, method=method, inference=inference)
+        back = np.array([unit, 1.0, 1.0])
+        assert np.max(np.abs(model.coef_ * back - expected.coef) / expected.std_errors) < DIGITS
+        np.testing.assert_allclose(model.std_errors_ * back, expected.std_errors, rtol=DIGITS)
+
+
+@pytest.mark.parametrize("how", ["memory", "stream"])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("unit", "seed"), [(1e-155, 1), (1e-160, 2), (1e-120, 3), (5e-324, 4)])
+def test_features_that_differ_by_less_than_squares_hold_are_refused(unit, seed, method, how):
+    data = moved(draw("random", np.random.default_rng(seed), 20, 60, 2, spare=13), unit)
+    for inference in ("items", "model", None):
+        with pytest.raises(
+            PairscoreError, match=r"of 'x0' differ by at most .* multiply the column"
+        ):
+            fit(data, how, method=method, inference=inference)
+
+
+@pytest.mark.parametrize("how", ["memory", "stream"])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("offset", "seed"), [(1e7, 5), (-1e6, 6), (3e4, 7)])
+def test_offsets_that_leave_enough_digits_change_nothing_whatever_the_order(
+    offset, seed, method, how
+):
+    data = moved(draw("random", np.random.default_rng(seed), 20, 60, 2, spare=13), offset=offset)
+    expected = dense.fit(data, method)
+    order = np.random.default_rng(seed).permutation(len(data.X))
+    place = np.argsort(order)
+    turned = replace(data, X=data.X[order], left=place[data.left], right=place[data.right])
+    for same in (data, turned):
+        assert_twins(fit(same, how, method=method)[0], expected)
+
+
+@pytest.mark.parametrize("how", ["memory", "stream"])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("offset", [1e14, -1e12, 3e9])
+def test_offsets_that_leave_too_few_digits_are_refused(offset, method, how):
+    data = moved(draw("random", np.random.default_rng(9), 20, 60, 2, spare=13), offset=offset)
+    with pytest.raises(PairscoreError, match=r"'x0' are near .* subtract a constant from it"):
+        fit(data, how, method=method)
+
+
+@pytest.mark.parametrize("how", ["memory", "stream"])
+def test_what_is_equal_up_to_rounding_is_a_constant(how):
+    data = draw("random", np.random.default_rng(10), 20, 60, 2)
+    data.X[:, 0] = 0.1 + 0.2 + 5e-17 * (np.arange(20) % 2)
+    data.X[3, 0] = 0.3
+    model, said = fit(data, how)
+    assert model.undetermined_.tolist() == [True, False]
+    assert said
+
+
+# -- no warning of NumPy reaches a user ------------------------------------------------------------
+
+UNITS = {"random": 1.0, "tiny": 1e-95, "huge": 1e95, "shifted": 1.0}
+CASES = [
+    *({"method": method} for method in METHODS),
+    {"ties": "drop"},
+    {"ties": "davidson"},
+    {"ties": "rao-kupper"},
+    {"side_effect": True},
+    {"l2": 1.0},
+]
+
+
+def hard(name, size, seed):
+    if name not in UNITS:
+        return draw(name, np.random.default_rng(seed), *size, spare=size[2] + 10)
+    data = draw("half ties", np.random.default_rng(seed), *size, spare=size[2] + 10)
+    return moved(data, UNITS[name], 1e7 if name == "shifted" else 0.0)
+
+
+@pytest.mark.parametrize("inference", ["items", "model", None])
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize("name", [*NAMES, *UNITS])
+def test_no_numpy_warning_reaches_a_user(name, link, inference):
+    for number, size in enumerate(SIZES[::2]):
+        data = hard(name, size, seed=len(name) + number)
+        for case in CASES:
+            both = inference == "items" and "method" in case
+            for how in ("memory", "stream") if both else ("memory",):
+                settings = {"link": link, "inference": inference} | case
+                with suppress(PairscoreError):
+                    fit(data, how, **settings)
+
+
+def ties_at_any_distance(seed):
+    """Strong scores, and ties that do not go by them: nearly impossible ones at a large scale."""
+    rng = np.random.default_rng(seed)
+    n, m, d = int(rng.integers(8, 60)), int(rng.integers(20, 400)), int(rng.integers(1, 4))
+    X = rng.normal(size=(n, d))
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    eta = (X[left] - X[right]) @ rng.normal(size=d) * rng.choice([0.3, 1, 3, 6, 10])
+    rng.random()
+    tied = rng.random(m)
+    tied = tied < rng.choice([0.02, 0.1, 0.3, 0.6])
+    won = rng.random(m) < ndtr(eta)
+    return dense.Data(X, left, right, np.where(tied, 0, np.where(won, 1, -1)))
+
+
+@pytest.mark.parametrize("seed", [176, 186, 300, 321, 379, 392, 1, 2])
+def test_ties_by_rao_and_kupper_do_not_overflow_under_probit(seed):
+    model, _ = fit(ties_at_any_distance(seed), link="probit", ties="rao-kupper")
+    assert np.isfinite(model.result_.decided_scale)

@@ -365,10 +365,13 @@ def _root_between(
 
 def _zero_step(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
     """From b to the zero of the secant through a and b, or of the inverse quadratic with c."""
+    size = max(abs(fa), abs(fb), abs(fc))  # products of values that are huge would overflow
+    fa, fb, fc = fa / size, fb / size, fc / size
     if a == c:
         return -fb * (b - a) / (fb - fa)
     slope_a, slope_c = (fa - fb) / (a - b), (fc - fb) / (c - b)
-    return -fb * (fc * slope_c - fa * slope_a) / (slope_c * slope_a * (fc - fa))
+    fall = slope_c * slope_a * (fc - fa)
+    return -fb * (fc * slope_c - fa * slope_a) / fall if fall else np.inf
 
 
 def bisect(

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import expit
 
 from pairscore.core.links import Link, Probit
 
@@ -94,10 +95,10 @@ class TieRule:
         """Probability that left wins a comparison that is not tied, and its derivative in eta."""
         if self.name != "rao-kupper":  # under logit, Davidson's odds of win and loss are exp(eta)
             return self.link.expansion(eta)[:2]
-        win, loss = self.link.cdf(eta - t), self.link.cdf(-eta - t)
-        total = np.maximum(win + loss, TINY)
-        rise = loss * self.link.pdf(eta - t) + win * self.link.pdf(-eta - t)
-        return win / total, rise / total**2
+        # by logarithms: both chances may be next to nothing
+        odds = self.link.log_cdf(eta - t) - self.link.log_cdf(-eta - t)
+        slope = self.link.ratio(eta - t) + self.link.ratio(-eta - t)
+        return expit(odds), expit(odds) * expit(-odds) * slope
 
     def derivatives(
         self, eta: np.ndarray, outcome: np.ndarray, t: float, value: bool = True
@@ -219,8 +220,7 @@ class OutcomeLaw:
 
     def win_chance(self, eta: np.ndarray) -> np.ndarray:
         """Probability that left wins, of comparisons that do not end in a tie."""
-        loss, _, win = self.probabilities(eta)
-        return win / (win + loss)
+        return self.rule.decided(self.scale * eta, self.t)[0]
 
     def difference_at_odds(self, odds: float) -> float:
         """The difference of scores at which left wins ``odds`` times as often as right does.
@@ -238,8 +238,11 @@ class OutcomeLaw:
 
     def share_flipped(self, size: np.ndarray, weight: np.ndarray) -> float:
         """Share of decided comparisons, at differences of these sizes, that go the wrong way."""
-        loss, _, win = self.probabilities(size)
-        return float(np.vdot(weight, loss) / np.vdot(weight, loss + win))
+        wrong = self.win_chance(-size)
+        likely = weight * (1 - self.rule.probabilities(size, self.t)[1])
+        if not likely.any():  # all would tie
+            likely = weight
+        return float(np.vdot(likely, wrong) / likely.sum())
 
     def rise(self, eta: np.ndarray) -> np.ndarray:
         """Derivative of the mean."""

@@ -16,6 +16,9 @@ TOLERANCE = 1e-12
 ROUNDING = 1e-13  # of large sums, that may be left of their difference
 # of a parameter in an open direction of length one, below which the parameter has no part in it
 SMALLEST_SHARE = 1e-6
+SMALLEST_REACH = 1e-100  # of a feature, whose square, times a weight of this size, is not zero
+LARGEST_OFFSET = 1e8  # values over their differences, that leaves half of the digits to these
+CONSTANT = 16 * float(np.finfo(float).eps)  # share of a value that is rounding
 OPEN_SHARE = 1e-6  # of a difference along an open direction, below which it is rounding
 SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
 
@@ -188,6 +191,18 @@ def standardised(X: np.ndarray, center: Spread) -> tuple[np.ndarray, np.ndarray]
 
     on_each(one, row_chunks(*X.shape))
     return Z, unit
+
+
+def lost_digits(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Masks (d) of features that hardly differ: less than squares hold, or than digits do.
+
+    ``low`` and ``high`` (d) are their smallest and largest values. A feature that is equal up to
+    rounding is a constant.
+    """
+    size, reach = np.maximum(np.abs(low), np.abs(high)), high - low
+    tiny = (reach > 0) & (reach < SMALLEST_REACH)
+    is_constant = reach <= CONSTANT * size
+    return tiny, (reach < size / LARGEST_OFFSET) & ~is_constant & ~tiny
 
 
 def feature_range(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

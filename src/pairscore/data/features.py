@@ -17,8 +17,8 @@ import numpy as np
 
 from pairscore.choices import MISSING_RULES
 from pairscore.data.items import (
-    LARGEST_NUMBER,
     Items,
+    are_computable,
     is_list_of_numbers,
     refuse_bad_ids,
     refuse_non_finite,
@@ -327,13 +327,15 @@ def read_plain(items: Any, features: tuple[str, ...], id: str | None) -> Items |
     else:
         return None
     is_table = values.shape == (len(values) or 1, len(features)) if values.ndim else False
-    with np.errstate(over="ignore", invalid="ignore"):
-        if not (is_table and values.dtype.kind in "biuf" and np.abs(values.sum()) < LARGEST_NUMBER):
-            return None
+    if not is_table or values.dtype.kind not in "biuf":
+        return None
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    if not are_computable(values):
+        return None
     ids = None if name is None else np.atleast_1d(np.asarray(name))
     if ids is not None:
         refuse_bad_ids(ids)
-    return Items(np.ascontiguousarray(values, dtype=np.float64), features, ids, backend)
+    return Items(values, features, ids, backend)
 
 
 def _flat(record: dict[str, Any], features: tuple[str, ...]) -> dict[str, Any]:

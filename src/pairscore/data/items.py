@@ -41,7 +41,7 @@ from pairscore.errors import (
     warn_caller,
 )
 
-LARGEST_NUMBER = 1e150  # whose square a computer holds
+LARGEST_NUMBER = 1e100  # whose square, times a weight of this size, a computer holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -415,20 +415,24 @@ def _refuse_lists(names: list[Any]) -> None:
         )
 
 
+def are_computable(values: np.ndarray) -> bool:
+    """Whether all numbers (N x d) are finite and below LARGEST_NUMBER, or nearly so."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.einsum("ij,ij->", values, values) < LARGEST_NUMBER**2)
+
+
 def refuse_non_finite(values: np.ndarray, names: tuple[str, ...]) -> None:
     """Features (N x d) must be finite and small enough to be squared.
 
     The message names the columns and how many entries of each are not; ``entries`` has them all.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        # one pass without a copy; only a bad table is looked at twice
-        if np.abs(values.sum()) < LARGEST_NUMBER:
-            return
+    if are_computable(values):  # one pass without a copy; only a bad table is looked at twice
+        return
     bad = ~np.isfinite(values)
     if not bad.any():
         raise PairscoreError(
-            "the features are so large that the sum of their squares overflows (largest"
-            f" {np.abs(values).max():.3g}); rescale them."
+            "the features are so large that sums of their squares may overflow (largest"
+            f" {np.abs(values).max():.3g}); divide them by a constant."
         )
     counts = bad.sum(axis=0)
     columns = np.flatnonzero(counts)

@@ -1,6 +1,7 @@
 """The data of one fit, with the sums that several of its steps share, each computed once."""
 
 import hashlib
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +26,7 @@ from pairscore.core.sums import (
     tally,
     times_rows,
 )
-from pairscore.core.whitening import whitening_basis
+from pairscore.core.whitening import SMALLEST_REACH, lost_digits, whitening_basis
 from pairscore.errors import PairscoreError, plural
 from pairscore.estimators.settings import Settings
 
@@ -38,6 +39,7 @@ SEPARATION_L2 = 1 / 2.5**2
 # per unit of weight; a prior this wide (standard deviation 100) holds no coefficient back when data
 # are separated
 WEAK_L2 = 1e-4
+SURELY_CLEAR = 1e4  # values over differences in a few items, that all digits are left with
 SMALLEST_IN_FEW = 1e-6  # eigenvalue, relative to the largest, that a few comparisons show clearly
 SMALLEST_VARIANCE = 1e-8  # of compared items along a direction of length one, to differ in it
 NO_DIFFERENCE = 1e-12  # mean square of differences, over the variance of the items: rounding errors
@@ -188,6 +190,38 @@ def refuse_too_many_features(data: Any, m: float, settings: Settings) -> None:
             f"there are {d} features but only {few}, so many scores fit equally well; choose a"
             " ridge from the data (l2='auto'), or use fewer features."
         )
+
+
+def refuse_lost_digits(
+    some: np.ndarray,
+    all_ranges: Callable[[], tuple[np.ndarray, np.ndarray]],
+    names: Sequence[str],
+) -> None:
+    """Features must differ by enough to be squared, and by more than the last digits of values.
+
+    ``some`` (n x d) are a few of the compared items, whose differences are mostly enough to see it;
+    else ``all_ranges`` gives the smallest and largest values (d) of all.
+    """
+    if not some.size:
+        return
+    low, high = some.min(axis=0), some.max(axis=0)
+    least = np.maximum((np.abs(low) + np.abs(high)) / SURELY_CLEAR, SMALLEST_REACH)
+    clear = high - low > least
+    if clear.all():
+        return
+    low, high = all_ranges()
+    tiny, shifted = lost_digits(low, high)
+    for mask, what, remedy in (
+        (tiny, "too little to compute with", "multiply the column by a constant"),
+        (shifted, "which leaves too few digits to compute with", "subtract a constant from it"),
+    ):
+        if mask.any():
+            first = int(np.flatnonzero(mask)[0])
+            near = "" if mask is tiny else f" are near {high[first]:.3g} and"
+            raise PairscoreError(
+                f"the values of {names[first]!r}{near} differ by at most"
+                f" {high[first] - low[first]:.3g}, {what}; {remedy}."
+            )
 
 
 def never_differing(data: FitData, settings: Settings) -> np.ndarray:

@@ -29,6 +29,7 @@ from pairscore.estimators.fit_data import (
     agreement_and_noise,
     n_counted,
     never_differing,
+    refuse_lost_digits,
     refuse_too_many_features,
 )
 from pairscore.estimators.inference import likelihood_of
@@ -136,6 +137,12 @@ def estimate(
     refuse_unknown_items_and_sides(settings, data, has_items)
     fit_data = FitData(data, settings.side_effect, has_items, start)
     refuse_too_many_features(fit_data, n_counted(fit_data), settings)
+    rows = np.flatnonzero(fit_data.compared)
+    refuse_lost_digits(
+        data.items.values[rows[:: max(len(rows) // 256, 1)]],
+        compared_items(data.items.values, fit_data.compared)[0],
+        data.items.feature_names,
+    )
     if not fit_data.X.shape[1]:
         settings, notes = without_features(fit_data, settings)
     else:

@@ -20,8 +20,8 @@ from pairscore.data.conventions import check_names
 from pairscore.data.features import Recipe
 from pairscore.data.find_ids import as_ids, choose_among, distinct, find_id_column, id_settings
 from pairscore.data.items import (
-    LARGEST_NUMBER,
     Items,
+    are_computable,
     read_items,
     refuse_bad_ids,
 )
@@ -516,9 +516,9 @@ def _plain_block(table: Any, features: tuple[str, ...]) -> ItemBlock | None:
         return None
     arrays = [column.to_numpy() for column in columns]
     ids = arrays.pop() if len(arrays) > len(features) else np.empty(0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = sum(float(np.sum(array)) for array in arrays)
-    is_plain = (not len(ids) or ids.dtype.kind in "iu") and abs(total) < LARGEST_NUMBER
+    is_plain = (not len(ids) or ids.dtype.kind in "iu") and all(
+        are_computable(array[:, None].astype(float, copy=False)) for array in arrays
+    )
     return ItemBlock(ids, arrays) if is_plain else None
 
 

@@ -423,6 +423,8 @@ def likelihood_estimate(
 
 def _safe_inverse(hessian: np.ndarray) -> np.ndarray:
     """The inverse, where no direction has less than some share of the average curvature."""
+    if not len(hessian):  # no direction at all
+        return hessian
     values, vectors = np.linalg.eigh(hessian)
     least = SMALLEST_CURVATURE * float(np.mean(values))
     return (vectors / np.maximum(values, least)) @ vectors.T

@@ -191,6 +191,7 @@ def check_first(data: StreamData) -> tuple[StreamData, list[Note]]:
     if np.isfinite(first.weights.low):
         refuse_weights(first.weights.low, first.weights.high)
     refuse_too_many_features(data, first.number, data.settings)
+    data.table.refuse_lost_digits(first.seen, data.items.feature_names)
     kind, notes = choose_inference(data, data.settings)
     return data.with_settings(inference=kind, l2=data.settings.l2 * data.weight_unit), notes
 

@@ -373,6 +373,7 @@ def refuse_small(n_items: int, d: int) -> None:
 
 def sums_of(data: StreamData) -> SiteSums:
     """The sums of the data of one site."""
+    data.table.refuse_lost_digits(data.first.seen, data.items.feature_names)
     first, d = data.first, data.X.shape[1]
     second = data.second_moments if data.n_second else Moments.zero(d)
     numbers = [data.n_items, first.tally.n_comparisons, first.number, first.weighted]

@@ -18,6 +18,7 @@ from pairscore.core.sums import Moments, moments
 from pairscore.core.whitening import feature_range, other_rows, own_column_mask, usual_values
 from pairscore.data.items import Items
 from pairscore.estimators.diagnostics import fourth_power
+from pairscore.estimators.fit_data import refuse_lost_digits
 from pairscore.estimators.inference import covariance_error_sums
 from pairscore.estimators.results import Fit
 from pairscore.model.groups import ComparedItems, OpenPart, compared_items
@@ -118,6 +119,12 @@ class ItemTable:
         """See :func:`pairscore.estimators.inference.covariance_error_sums`."""
         found: ErrorSums = self.over(partial(_error_sums, center=center, coef=coef), mask)
         return found.meat, found.total
+
+    def refuse_lost_digits(self, mask: np.ndarray, names: tuple[str, ...]) -> None:
+        """See :func:`pairscore.estimators.fit_data.refuse_lost_digits`; of the items of a mask."""
+        rows = np.flatnonzero(mask)
+        some = self.take(rows[:: max(len(rows) // 256, 1)])
+        refuse_lost_digits(some, self.compared(mask)[0], names)
 
     def compared(self, mask: np.ndarray) -> ComparedItems:
         """The items of a mask, for what a model keeps of them."""
