@@ -23,6 +23,7 @@ from pairscore.data.votes import PER_ROW
 from pairscore.errors import PairscoreError
 from pairscore.estimators.diagnostics import ItemEffectsTest, NewItems, Pairing
 from pairscore.estimators.inference import Likelihood
+from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import OF_PAIRS, Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, Wording, make_settings
@@ -33,7 +34,11 @@ DATA = "data_"  # what the names of the arrays of comparisons begin with
 CONTEXT = f"{DATA}context_"
 GROUPS = f"{DATA}item_groups"
 EFFECTS = "item_effects_"
-BESIDE_FIT = ("settings", "feature_names", "comparisons", "item_groups", "item_effects", "recipe")
+RECESSION = "recession_"
+BESIDE_FIT = (
+    *("settings", "feature_names", "comparisons", "item_groups", "item_effects", "recipe"),
+    "recession",
+)
 # the shape of each array: a letter is one length throughout the file (d features, N items, M
 # comparisons, K items with effects, P pairs of them), and a star any length
 SHAPES = {
@@ -90,6 +95,8 @@ def save_model(model: ModelFile, path: Any, data: bool = False) -> None:
         arrays |= {} if fit.item_groups is None else {GROUPS: fit.item_groups}
     if fit.item_effects is not None:
         arrays |= {EFFECTS + name: array for name, array in fit.item_effects.to_arrays().items()}
+    if fit.recession is not None:
+        arrays |= {RECESSION + name: of for name, of in fit.recession.to_arrays().items()}
     header = np.frombuffer(_header(model, values, arrays, path).encode(), dtype=np.uint8)
     with atomic_write(path, "the model") as temporary, temporary.open("wb") as file:
         np.savez(file, header=header, **arrays)
@@ -238,8 +245,12 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
     if header.get("item_effects"):
         of_items = {n.removeprefix(EFFECTS): a for n, a in arrays.items() if n.startswith(EFFECTS)}
         effects = ItemEffects.from_file(of_items, header["item_effects"])
+    of_recession = {
+        n.removeprefix(RECESSION): a for n, a in arrays.items() if n.startswith(RECESSION)
+    }
     return Fit(
         settings,
+        recession=Recession(**of_recession) if of_recession else None,
         **scalars,
         **columns,
         **tables,
