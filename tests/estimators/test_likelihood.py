@@ -102,7 +102,7 @@ def test_perfect_separation_stays_finite_and_is_named(method, link):
         warnings.simplefilter("always")
         model = RankRegression(method, link=link).fit(X, votes)
     assert np.all(np.isfinite(model.coef_))
-    assert np.all(np.isfinite(model.std_errors_))
+    assert np.all(np.isfinite(model.std_errors_)) == (model.result_.recession is None)
     assert np.abs(model.coef_).max() < 100
     separated = [warning for warning in caught if warning.category is SeparationWarning]
     along = X[votes[:, 0]] @ model.coef_ > X[votes[:, 1]] @ model.coef_
@@ -208,12 +208,12 @@ def separated_votes(n_items=60):
 def test_a_ridge_near_zero_does_not_hide_separation(l2, link):
     X, votes = separated_votes()
     with pytest.warns(
-        SeparationWarning, match=r"l2=0\.16 .* Set l2 above 0\.0001 to choose your own"
+        SeparationWarning, match=r"l2=0\.16 .* set l2 above 0\.0001 to choose your own"
     ):
         model = RankRegression(link=link, l2=l2).fit(X, votes)
     stated = RankRegression(link=link, l2=0.16).fit(X, votes)
     np.testing.assert_allclose(model.coef_, stated.coef_, rtol=1e-4)
-    np.testing.assert_allclose(model.std_errors_, stated.std_errors_, rtol=1e-3)
+    np.testing.assert_allclose(model.covariance_, stated.covariance_, rtol=2e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("method", ["pooled", "paired"])
@@ -261,7 +261,7 @@ def test_an_unbounded_side_effect_stays_finite_and_is_named(method):
         with pytest.warns(SeparationWarning):
             model = RankRegression(method, side_effect=True, l2=l2).fit(data)
         assert 0 < model.side_effect_ < 15
-        assert model.side_effect_std_error_ < 15
+        assert np.isnan(model.side_effect_std_error_)
 
 
 @pytest.mark.parametrize("method", ["pooled", "paired", "mle"])

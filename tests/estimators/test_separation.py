@@ -39,7 +39,7 @@ def tables(seed=0, n=60, m=900, separated=(3,)):
 def test_one_separated_item_leaves_all_other_coefficients_at_the_maximum(settings, link):
     items, votes, never_lost = tables()
     settings = settings | {"link": link, "missing": "item-effect"}
-    with pytest.warns(SeparationWarning, match=r"for this, 'item item-3' has a ridge of l2=0\.16"):
+    with pytest.warns(SeparationWarning, match=r"how large 'item item-3' is: .* l2=0\.16"):
         model = RankRegression(**settings).fit(items, votes)
     others = {name: column[~never_lost] for name, column in votes.items()}
     with warnings.catch_warnings():
@@ -54,7 +54,10 @@ def test_one_separated_item_leaves_all_other_coefficients_at_the_maximum(setting
             without.side_effect_std_error_, rel=1e-5
         )
     assert 2 < model.coef_[~kept][0] < 40
-    assert np.isfinite(model.std_errors_).all()
+    assert np.isfinite(model.std_errors_[kept]).all()
+    low, high = model.confidence_intervals()[~kept][0]
+    assert 0 < low < np.inf
+    assert high == np.inf
 
 
 def differences(data):
@@ -98,7 +101,7 @@ def test_what_is_not_explained_is_fitted_exactly_and_the_rest_with_the_ridge(see
     fit = fit_likelihood(study, Settings("mle", get_link("logit")))
     D = differences(data)
     explained = explained_by_some_direction(D)
-    assert (fit.separated is not None) == explained.any()
+    assert (fit.recession is not None) == explained.any()
     rest = minimize(
         lambda b: np.logaddexp(0, -D[~explained] @ b).sum(), np.zeros(7), options={"gtol": 1e-9}
     )
@@ -123,7 +126,7 @@ def test_an_item_above_all_and_one_below_all_are_explained_one_after_the_other()
     votes = votes[(votes > 2).all(axis=1)]
     X = np.column_stack([X, np.eye(40)[:, :3]])
     more = [(0, 1)] * 3 + [(1, k) for k in range(5, 12)] + [(k, 2) for k in range(12, 18)]
-    with pytest.warns(SeparationWarning, match=r"for this, 'x2', 'x3', 'x4' have a ridge"):
+    with pytest.warns(SeparationWarning, match=r"how large 'x2', 'x3', 'x4' are"):
         model = RankRegression(inference="model").fit(X, np.vstack([votes, more]))
     without = RankRegression(inference="model").fit(X[:, :2], votes)
     np.testing.assert_allclose(model.coef_[:2], without.coef_, rtol=1e-6)
@@ -144,7 +147,10 @@ def test_collinear_columns_stay_open_beside_a_separated_one():
     kept = model.feature_names_in_ != "item item-3"
     np.testing.assert_allclose(model.coef_[kept], without.coef_[kept], rtol=1e-6)
     open_names = model.feature_names_in_[np.isnan(model.std_errors_)]
-    assert open_names.tolist() == ["x1", "again"]
+    assert open_names.tolist() == ["x1", "again", "item item-3"]
+    ends = model.confidence_intervals()
+    assert np.isnan(ends[np.isin(model.feature_names_in_, ["x1", "again"])]).all()
+    assert np.isinf(ends[~kept][0, 1])
 
 
 def test_what_is_held_follows_what_the_rest_determines():

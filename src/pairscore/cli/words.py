@@ -187,10 +187,10 @@ def ranking_text(ranking: dict[str, Any], fit: Any, scale: str, id_name: str = "
     """The first items of a ranking as a table for the screen; ``id_name`` is the user's word."""
     from pairscore.files.write import row_records, same_digits, text_table
     from pairscore.model.predict import scale_of
+    from pairscore.model.summary import interval_in_words
 
     def cells(row: dict[str, Any]) -> tuple[Any, ...]:
-        ends = row["low"], row["high"]
-        interval = "unknown" if row["low"] is None else "[{:{f}}, {:{f}}]".format(*ends, f=style)
+        interval = interval_in_words(row["low"], row["high"], style)
         ranks = f"{row['rank_low']}-{row['rank_high']}"
         places = [f"{row['place_low']}-{row['place_high']}"] if has_places else []
         outside = "outside the fitted items" if row["outside"] else ""
@@ -199,7 +199,12 @@ def ranking_text(ranking: dict[str, Any], fit: Any, scale: str, id_name: str = "
 
     in_groups, has_places = "group" in ranking, "place_low" in ranking
     style = same_digits(ranking["score"])
-    first = row_records({name: values[:SHOWN_ITEMS] for name, values in ranking.items()})
+    few = {name: values[:SHOWN_ITEMS] for name, values in ranking.items()}
+    ends = zip(few["low"], few["high"], strict=True)  # as they are: JSON knows no open ones
+    first = [
+        row | {"low": float(low), "high": float(high)}
+        for row, (low, high) in zip(row_records(few), ends, strict=True)
+    ]
     places = [f"among the {fit.n_items:,} fitted"] * has_places
     header, layout = (
         (*["group"] * in_groups, "rank", id_name, "score", "interval", "ranks", *places, ""),

@@ -48,7 +48,7 @@ class PreparedFit:
     @property
     def only_features(self) -> bool:
         """Whether the fit of the pairs has all parameters, and is at the maximum."""
-        return not self.names and self.plain.separated is None
+        return not self.names and self.plain.recession is None
 
     def first_theta(self, beside_items: bool = False) -> np.ndarray:
         """theta to start from: the fit of the pairs, or what the earlier fit has.
@@ -76,8 +76,8 @@ def prepare_fit(data: FitData, settings: Settings, plain: Estimate | None = None
     plain = plain or fit_likelihood(without_sides, alone)
     sd = data.item_moments.sd
     ridge = np.diag(settings.l2 * sd**2)
-    if plain.separated is not None:  # a ridge along the directions that are
-        held = sd[:, None] ** 2 * plain.separated
+    if plain.recession is not None:  # a ridge along the directions that are separated
+        held = sd[:, None] ** 2 * plain.recession.directions[: len(sd)]
         ridge = ridge + SEPARATION_L2 * data.weight_unit * held @ held.T
     sides, side_names = _side_columns(settings, judges, judge)
     context = [context_column(data.comparisons, name) for name in settings.context]

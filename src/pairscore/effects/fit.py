@@ -74,6 +74,7 @@ from pairscore.errors import (
 from pairscore.estimators.diagnostics import TEST_LEVEL, ItemEffectsTest
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import fit_likelihood
+from pairscore.estimators.recession import Recession, explained_by_design, least_certain
 from pairscore.estimators.results import (
     FEWEST_ITEMS,
     Effects,
@@ -81,9 +82,16 @@ from pairscore.estimators.results import (
     ItemEffects,
     Note,
 )
-from pairscore.estimators.separation import bound_abilities
+from pairscore.estimators.separation import (
+    SIDE,
+    bound_abilities,
+    directions_between,
+    separation_note,
+)
 from pairscore.estimators.settings import Settings
 
+MOST_ROWS_OF_PROGRAM = 20_000  # comparisons of a linear program that looks for separation
+NOT_SEEN = 1e-12  # eigenvalue, over the largest, of a direction that no comparison sees
 AT_MAXIMUM = 1e-7  # as `close` of the sweeps where effects have no law
 ROUNDS = 40  # of slopes and the rest in turn
 NOTICED = 1.01  # times the likeliest sigma^2: a correction that changes what else was found
@@ -153,7 +161,7 @@ def fit_effects(data: FitData, settings: Settings) -> Estimate:
 def fit_with_side(data: FitData, settings: Settings) -> Estimate:
     """The fit of pairs, and whether its side is related to the items."""
     fit = fit_likelihood(data, settings)
-    if fit.side_effect is None or fit.separated is not None:
+    if fit.side_effect is None or fit.recession is not None:
         return fit
     prepared = prepare_fit(data, settings, fit)
     rows, theta = prepared.rows, np.append(fit.coef, fit.side_effect)
@@ -299,6 +307,52 @@ def _endless(rows: SingleComparisons, top: Optimum) -> bool:
     return bool(np.any(errors * rows.usual_sizes > ENDLESS))
 
 
+def _recession(
+    data: FitData, settings: Settings, joint: JointFit, theta: np.ndarray
+) -> Recession | None:
+    """Directions of coefficients and effects in which the comparisons are separated.
+
+    They are looked for where the features alone are separated, or some effect has no finite size:
+    more parameters may explain more. The tie parameter has no part in it, and sides of judges have
+    a law. Of very many comparisons, only what the features alone explain is known; then nothing is
+    said of how large those and the effects are.
+    """
+    rows, plain, d = joint.prepared.rows, joint.prepared.plain.recession, data.X.shape[1]
+    is_one_sided = settings.side_effect and abs(rows.outcome.sum()) == len(rows.outcome)
+    if not d or not (plain is not None or is_one_sided or _endless(rows, joint.alone)):
+        return None
+    p, k = len(theta), rows.columns.shape[1]
+    unit = np.ones(p)
+    unit[:d] = np.where(rows.feature_units > 0, rows.feature_units, 1.0)
+    if len(rows.left) > MOST_ROWS_OF_PROGRAM:
+        held = np.eye(p) if plain is None else np.eye(p)[:, d:]
+        if plain is not None:
+            held = np.hstack([np.pad(plain.directions, ((0, p - d), (0, 0))), held])
+        held = np.linalg.qr(unit[:, None] * held)[0] / unit[:, None]
+        return Recession(held, unit, np.empty((0, p)), np.empty(0), theta)
+    design = np.zeros((len(rows.left), p))
+    design[:, :d] = rows.X[rows.left] - rows.X[rows.right]
+    if not settings.side_by_judge:
+        design[:, d : d + k] = rows.columns.toarray()
+    else:
+        design[:, d : d + rows.context.shape[1]] = rows.context
+    is_tie = rows.outcome == 0
+    design *= np.where(is_tie, 1.0, rows.outcome)[:, None]
+    explained = explained_by_design(design / unit, is_tie)
+    if explained is None or not explained.any():
+        return None
+    free, never = (_null_space(design[some] / unit) for some in (~explained, slice(None)))
+    directions = directions_between(free, never, unit)
+    kept = least_certain(design[explained], rows.amount[explained], theta)
+    return Recession(directions, unit, *kept, theta)
+
+
+def _null_space(rows: np.ndarray) -> np.ndarray:
+    """What rows (n x p) do not see, orthonormal."""
+    values, vectors = np.linalg.eigh(rows.T @ rows)
+    return vectors[:, values <= NOT_SEEN * values.max(initial=0.0)]
+
+
 def _context_of_items(
     settings: Settings, prepared: PreparedFit, alone: Optimum, joint: JointFit | None = None
 ) -> dict[str, dict[str, Any]]:
@@ -325,11 +379,22 @@ def _estimate(
     theta, basis = joint.without_projected(post.theta), post.basis
     undetermined = joint.without_projected(basis.undetermined)[d:]
     covariance, errors = None, np.full(len(theta) - d, np.nan)
+    recession = _recession(data, settings, joint, theta)
+    held = np.zeros(len(theta), dtype=bool) if recession is None else recession.touched
     if full is not None:
         covariance = joint.without_projected(full)
-        errors = np.where(undetermined, np.nan, np.sqrt(np.diag(covariance)[d:]))
+        no_error = undetermined | held[d:]
+        errors = np.where(no_error, np.nan, np.sqrt(np.diag(covariance)[d:]))
     effects = Effects(prepared.names, prepared.kinds, theta[d:], errors)
-    notes = [*prepared.plain.notes, *([] if joint.top.converged else [_not_maximised(settings)])]
+    notes = prepared.plain.notes
+    if held.any():
+        names = [*data.comparisons.items.feature_names, *prepared.names]
+        shown = [
+            SIDE if name == "left" else name for name, of in zip(names, held, strict=True) if of
+        ]
+        others = [note for note in notes if note[0] is not SeparationWarning]
+        notes = [separation_note(shown), *others]
+    notes = [*notes, *([] if joint.top.converged else [_not_maximised(settings)])]
     notes += effect_notes(effects, undetermined, prepared.rows.usual_sizes)
     return replace(
         prepared.plain,
@@ -340,6 +405,7 @@ def _estimate(
         n_iterations=joint.top.steps + post.n_sweeps,
         notes=notes,
         effects=effects,
+        recession=recession,
         n_parameters=basis.transform.shape[1] + (0 if post.averaged else data.n_independent),
     )
 

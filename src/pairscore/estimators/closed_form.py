@@ -60,8 +60,15 @@ from pairscore.estimators.inference import (
     covariance_error,
     meat_net_of,
 )
+from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import Estimate, Note
-from pairscore.estimators.separation import separation_note
+from pairscore.estimators.separation import (
+    NO_GAIN,
+    parameter_names,
+    recession_of,
+    separated_directions,
+    separation_note,
+)
 from pairscore.estimators.settings import Settings
 
 
@@ -187,8 +194,13 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
         freedom = float(np.vdot(basis.transform, covariance @ basis.transform))
     rows = VoteRows.of_data(data)
     scores = rows_times(data.X, b, data.tally.exposures)
-    scale, along, notes = link_scale(rows, settings, scores, center.sd * b, freedom)
+    scale, along, separated = link_scale(rows, settings, scores, center.sd * b, freedom)
     has_side_basis = settings.side_effect and not scale.ridge[1]
+    recession, notes = None, scale_notes(scale.converged)
+    if separated:
+        only_side = not ridge_is_weak(settings.l2, data.weight_unit)
+        recession = closed_recession(data, along, scale, b, only_side)
+        notes = [separation_note(parameter_names(data, recession.touched)), *notes]
     along *= scale.factor
     estimate = Estimate(
         coef=scale.factor * b,
@@ -202,6 +214,7 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
         n_iterations=scale.n_iterations,
         outcomes=scale.last and scale.last.outcomes_at(scale.factor),
         side_basis=side_basis(data, penalty) if has_side_basis else None,
+        recession=recession,
         notes=notes,
     )
     if settings.inference is None:
@@ -247,8 +260,10 @@ def link_scale(
     scores: np.ndarray,
     standard_coef: np.ndarray,
     freedom: float,
-) -> tuple[Scale, np.ndarray, list[Note]]:
+) -> tuple[Scale, np.ndarray, bool]:
     """Scale of a closed form b on the link, guarded against overfitting; differences along b (M).
+
+    And whether no finite scale is best.
 
     Parameters
     ----------
@@ -282,20 +297,50 @@ def link_scale(
         n_items = np.count_nonzero(exposures)
         freedom *= (n_items / max(n_items - freedom - 1, n_items / 2)) ** 2
     guard = overfit_guard(residual, exposures, freedom, explained)
-    notes = scale_notes(separated, scale.converged)
-    return replace(scale, factor=scale.factor * guard, guard=guard, ridge=ridge), along, notes
+    return replace(scale, factor=scale.factor * guard, guard=guard, ridge=ridge), along, separated
 
 
-def scale_notes(separated: bool, converged: bool) -> list[Note]:
+def side_threshold(highest_lost: float, lowest_won: float) -> float:
+    """A score difference that all comparisons that left lost are below, and the others above."""
+    if not np.isfinite(highest_lost):
+        return lowest_won - 1.0
+    return highest_lost + 1.0 if not np.isfinite(lowest_won) else (highest_lost + lowest_won) / 2
+
+
+def closed_recession(
+    data: FitData, along: np.ndarray, scale: Scale, b: np.ndarray, only_side: bool
+) -> Recession:
+    """What comparisons say that some scale of a closed form b, or some side, explains.
+
+    Not all that explain it: every direction that does, as for a likelihood. ``along`` (M) are the
+    differences along b; ``only_side`` where a ridge holds the scale.
+    """
+    votes, side = data.comparisons, scale.side_effect
+    counted = (data.amount > 0) & (votes.left != votes.right)
+    theta = np.append(scale.factor * b, [side] * data.keep_sides)
+    if only_side:
+        alone = np.eye(len(theta))[:, -1:]
+        return recession_of(data, counted, alone, theta, theta * (1 - alone[:, 0]))
+    threshold = 0.0
+    if data.keep_sides:
+        lost, won = (counted & (votes.outcome == outcome) for outcome in (-1, 1))
+        ends = along[lost].max(initial=-np.inf), along[won].min(initial=np.inf)
+        threshold = side_threshold(*ends)
+    gain = votes.outcome * (along - threshold)
+    explained = counted & (gain > NO_GAIN * np.abs(gain[counted]).max())
+    directions = separated_directions(data, counted, explained)
+    return recession_of(data, explained, directions, theta, theta)
+
+
+def scale_notes(converged: bool) -> list[Note]:
     """What is said of the scale of a closed form."""
-    notes = [separation_note()] if separated else []
     if converged:
-        return notes
+        return []
     text = (
         "the scale of the scores was not found to full precision, so probabilities and intervals"
         " may be off; use method='mle'."
     )
-    return [*notes, (NotConvergedWarning, text)]
+    return [(NotConvergedWarning, text)]
 
 
 def side_basis(data: FitData, penalty: np.ndarray) -> Basis:

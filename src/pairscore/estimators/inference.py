@@ -431,9 +431,12 @@ def determined_part(fit: "Fit", rows: np.ndarray) -> tuple[np.ndarray, int]:
     standard = rows / fit.feature_unit
     _, size, right = np.linalg.svd(standard, full_matrices=False)
     basis = right[size > OPEN_SHARE * size.max(initial=0.0)]
-    if not fit.open_directions.size or not len(basis):
+    directions = fit.open_directions
+    if fit.recession is not None:  # what only a prior holds is not determined either
+        directions = np.hstack([directions, fit.recession.directions[: fit.n_features]])
+    if not directions.size or not len(basis):
         return basis * fit.feature_unit, len(basis)
-    along = basis @ (fit.feature_unit[:, None] * fit.open_directions)
+    along = basis @ (fit.feature_unit[:, None] * directions)
     left, size, _ = np.linalg.svd(along)
     rank = int(np.sum(size > OPEN_SHARE))
     return (left[:, rank:].T @ basis) * fit.feature_unit, len(basis)

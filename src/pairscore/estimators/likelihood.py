@@ -34,7 +34,6 @@ from pairscore.core.sums import (
     times_rows,
 )
 from pairscore.core.whitening import (
-    SMALLEST_SHARE,
     TOLERANCE,
     Basis,
     split_side_directions,
@@ -62,6 +61,7 @@ from pairscore.estimators.separation import (
     parameter_names,
     parameter_units,
     part_of,
+    recession_of,
     separated_directions,
     separation_note,
     unseen,
@@ -271,7 +271,12 @@ def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     optimum = maximise(replace(optimum.likelihood, ridge=ridge), start, settings.max_iter)
     found = curvature(data, settings, optimum)
     estimate = likelihood_estimate(data, settings, optimum, found)
-    return replace(estimate, notes=[separation_note([SIDE]), *estimate.notes])
+    side = np.eye(len(ridge))[:, -1:]
+    rows = (data.amount > 0) & (data.comparisons.left != data.comparisons.right)
+    origin = optimum.theta * (1 - side[:, 0])
+    recession = recession_of(data, rows, side, optimum.theta, origin)
+    notes = [separation_note([SIDE]), *estimate.notes]
+    return replace(estimate, recession=recession, notes=notes)
 
 
 def first_guess(data: FitData, settings: Settings) -> np.ndarray:
@@ -376,9 +381,9 @@ def fit_separated(
     free = unseen(data, rows) / unit[:, None]
     found = replace(found, basis=replace(found.basis, open_directions=free, unit=unit))
     estimate = likelihood_estimate(data, settings, held, found)
-    touched = np.linalg.norm(directions * unit[:, None], axis=1) > SMALLEST_SHARE
-    note = separation_note(None if touched.all() else parameter_names(data, touched))
-    return replace(estimate, separated=directions, notes=[note, *estimate.notes])
+    recession = recession_of(data, explained, directions, held.theta, origin)
+    note = separation_note(parameter_names(data, recession.touched))
+    return replace(estimate, recession=recession, notes=[note, *estimate.notes])
 
 
 def held_optimum(

@@ -14,6 +14,7 @@ from pairscore.data.folds import rows_of_same_features
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
 from pairscore.estimators.diagnostics import ItemEffectsTest, Pairing
+from pairscore.estimators.recession import Recession
 from pairscore.estimators.settings import Settings, Wording
 
 if TYPE_CHECKING:
@@ -262,7 +263,7 @@ class Estimate:
         Of the coefficients, then of the side effect or of all ``effects`` if there are any.
     notes, settings : list of (warning class, text), and Settings
         What the user should know; those of the fit, when it is finished.
-    separated : ndarray of shape (d or d + 1, r) or None
+    recession : Recession or None
         Directions in which the likelihood has no maximum, and a ridge stands in for it.
     never_differing : ndarray of shape (d, k) or None
         Directions in which no two items that met differ, where the estimate has a number for them.
@@ -291,7 +292,7 @@ class Estimate:
     context_of_items: dict[str, dict[str, Any]] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     settings: Settings | None = None
-    separated: np.ndarray | None = None
+    recession: Recession | None = None
     new_items: "NewItems | None" = None
     never_differing: np.ndarray | None = None
     n_parameters: int = 0  # of a likelihood: those that the data determine
@@ -347,6 +348,9 @@ class Fit:
         The title of the study, and what the two ends of the ranking are called.
     note_kinds : list of str
         Names of the classes of the warnings whose texts are in ``notes``, in the same order.
+    recession : Recession or None
+        What separated comparisons say: which sums of coefficients have no interval, or one that is
+        open at one end. Along its directions coefficients and covariance are those of a prior.
     """
 
     settings: Settings
@@ -391,6 +395,7 @@ class Fit:
     judge_agreement: dict[str, dict[str, Any]] = field(default_factory=dict)
     likelihood: "Likelihood | None" = None  # models of before have none
     note_kinds: list[str] = field(default_factory=list)
+    recession: Recession | None = None  # models of before have none
 
     @property
     def full_record(self) -> dict[str, Any]:
@@ -449,6 +454,43 @@ class Fit:
         """Mask of the feature differences, shape (n, d), whose score is not determined."""
         reach = OPEN_SHARE * (1 + np.linalg.norm(contrasts / self.feature_unit, axis=1))
         return np.any(np.abs(contrasts @ self.open_directions) > reach[:, None], axis=1)
+
+    def held_by_prior(self, contrasts: np.ndarray) -> np.ndarray:
+        """Mask of the contrasts of coefficients and effects, shape (n, d or more), that change
+        along some direction in which the comparisons are separated.
+        """
+        if self.recession is None:
+            return np.zeros(len(contrasts), dtype=bool)
+        return self.recession.touches(contrasts)
+
+    def interval_ends(
+        self, contrasts: np.ndarray, values: np.ndarray, errors: np.ndarray, width: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the intervals of contrasts of coefficients and effects, shape (n, d or more).
+
+        ``width`` standard errors to either side of the value; of those that the prior holds, as
+        far as the comparisons say, else infinite. NaN where ``errors`` are and no prior holds.
+        """
+        low, high = values - width * errors, values + width * errors
+        held = self.held_by_prior(contrasts)
+        if self.covariance is not None and held.any():
+            low[held], high[held] = self.open_ends(contrasts[held], width)
+        return low, high
+
+    def open_ends(self, contrasts: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the intervals of contrasts (n, d or more) that only a prior holds."""
+        if self.recession is None:
+            return np.full(len(contrasts), -np.inf), np.full(len(contrasts), np.inf)
+        return self.recession.ends(contrasts, self.full_covariance, self.link, width)
+
+    @property
+    def full_covariance(self) -> np.ndarray:
+        """Of coefficients and effects, d + k; as far as the fit has it."""
+        assert self.covariance is not None
+        if self.effects_covariance is None:
+            return self.covariance
+        across = self.effects_covariance
+        return np.hstack([np.vstack([self.covariance, across[: self.n_features].T]), across])
 
     @property
     def feature_unit(self) -> np.ndarray:

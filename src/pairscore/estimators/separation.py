@@ -26,6 +26,7 @@ from pairscore.errors import (
     first_few,
 )
 from pairscore.estimators.fit_data import SEPARATION_L2, WEAK_L2, FitData, bordered_scatter
+from pairscore.estimators.recession import Recession, least_certain
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 # of the largest gain in a step, above which a comparison gains at all: as they come out of a step
 SMALLEST_GAINS = (1e-2, 1e-4, 1e-6, 1e-8)
 NO_GAIN = 1e-10  # of the largest gain along the exact direction: rounding errors
+MOST_SORTED = 20_000  # explained comparisons whose features are formed, the least certain ones
 SIDE = "side effect"
 SEPARATED = "some direction in the features (or the side) explains every comparison that it touches"
 
@@ -83,8 +85,9 @@ def bound_abilities(
     who = f" ({first_few(map(repr, names[extreme]))})" if extreme.any() else ""
     text = (
         f"{UNBEATEN}{who}, so that abilities have no"
-        f" finite size; a ridge of {SEPARATION_L2:g} holds them. item_effects=True estimates how"
-        " far items differ, and shrinks by that."
+        f" finite size; a ridge of {SEPARATION_L2:g} holds them, and intervals are those of"
+        " abilities that it shrinks: true differences may be larger. item_effects=True estimates"
+        " how far items differ, and shrinks by that."
     )
     return replace(settings, l2=SEPARATION_L2 * data.weight_unit), [(UnbeatenItemsWarning, text)]
 
@@ -175,6 +178,30 @@ def directions_between(free: np.ndarray, never_seen: np.ndarray, unit: np.ndarra
     return vectors[:, sizes > 0.5] / np.where(unit > 0, unit, 1.0)[:, None]
 
 
+def recession_of(
+    data: FitData,
+    explained: np.ndarray,
+    directions: np.ndarray,
+    theta: np.ndarray,
+    origin: np.ndarray,
+) -> Recession:
+    """What is kept of comparisons that are explained (a mask), by parameters (d + side).
+
+    ``theta`` are those of the fit, by which the least certain ones are kept, and ``origin`` those
+    at the maximum of the others' likelihood.
+    """
+    unit = parameter_units(data)
+    some = np.flatnonzero(explained)
+    if len(some) > MOST_SORTED:
+        some = some[np.argsort(gains(data, theta)[some], kind="stable")[:MOST_SORTED]]
+    votes = data.comparisons[some]
+    rows = votes.outcome[:, None] * (data.X[votes.left] - data.X[votes.right])
+    if data.keep_sides:
+        rows = np.column_stack([rows, votes.outcome])
+    rows, amount = least_certain(rows, data.amount[some], theta)
+    return Recession(directions, np.where(unit > 0, unit, 1.0), rows, amount, origin)
+
+
 def basis_within(
     scatter: np.ndarray, unit: np.ndarray, directions: np.ndarray | None, size: float = 0.0
 ) -> Basis:
@@ -221,19 +248,20 @@ def parameter_names(data: FitData, mask: np.ndarray) -> list[str]:
     return [name for name, chosen in zip(names, mask, strict=True) if chosen]
 
 
-def separation_note(names: list[str] | None = None) -> "Note":
+def separation_note(names: list[str]) -> "Note":
     """What is said, and done, when the likelihood has no maximum.
 
-    ``names`` are those of the coefficients that have a part in it, None where all have.
+    ``names`` are those of the coefficients that have a part in it.
     """
-    held = (
-        "the fit is the one with"
-        if names is None
-        else f"for this, {first_few(map(repr, names))} {'has' if len(names) == 1 else 'have'}"
-    )
+    one = len(names) == 1
+    remedy = "swap some sides" if names == [SIDE] else "compare more items that are close"
     text = (
-        f"{SEPARATED}, so the likelihood has no maximum; {held} a ridge of l2={SEPARATION_L2:g}"
-        " (a normal prior with standard deviation 2.5 on standardised coefficients)."
-        f" Set l2 above {WEAK_L2:g} to choose your own."
+        f"{SEPARATED}, so the comparisons do not say how large"
+        f" {first_few(map(repr, names), 10)} {'is' if one else 'are'}:"
+        f" {'its interval is' if one else 'their intervals are'} open at one end or both, there is"
+        f" no p-value, and {'its value is' if one else 'their values are'} held by a ridge of"
+        f" l2={SEPARATION_L2:g} (a normal prior with standard deviation 2.5 on standardised"
+        f" coefficients), which may be outside of {'it' if one else 'them'};"
+        f" {remedy}, or set l2 above {WEAK_L2:g} to choose your own ridge."
     )
     return SeparatedFeaturesWarning, text

@@ -24,6 +24,7 @@ from pairscore.data.items import Items, one_row, read_items
 from pairscore.data.splitters import OnItems
 from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import Fit
 from pairscore.model.fit_input import Difference, pairs_of_ids, single_item
 from pairscore.model.ranking import pair_differences
@@ -195,6 +196,16 @@ class ItemPipeline(Pipeline):
         return B, z[0] - B @ center.mean
 
 
+def _without_rows(recession: Recession, B: np.ndarray, unit: np.ndarray) -> Recession:
+    """Where comparisons are separated, in other features: intervals are open at both ends there."""
+    d, more = len(B), len(recession.unit) - len(B)
+    units = np.append(unit, recession.unit[d:])
+    directions = np.vstack([B.T @ recession.directions[:d], recession.directions[d:]])
+    directions = _span(units[:, None] * directions) / units[:, None]
+    p = len(unit) + more
+    return Recession(directions, units, np.empty((0, p)), np.empty(0), np.zeros(p))
+
+
 def _in_own_features(fit: Fit, items: Items, B: np.ndarray, b: np.ndarray) -> Fit:
     """The fit to features Bx + b, as one to the features x of these items."""
     if fit.n_groups > 1:
@@ -218,6 +229,8 @@ def _in_own_features(fit: Fit, items: Items, B: np.ndarray, b: np.ndarray) -> Fi
     if fit.effects_covariance is not None:
         across, own = np.split(fit.effects_covariance, [fit.n_features])
         changed["effects_covariance"] = np.vstack([B.T @ across, own])
+    if fit.recession is not None:
+        changed["recession"] = _without_rows(fit.recession, B, unit)
     if fit.closed_form_coef is not None:
         changed["closed_form_coef"] = B.T @ fit.closed_form_coef
     if fit.item_effects is not None:

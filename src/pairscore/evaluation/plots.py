@@ -67,10 +67,12 @@ def coefficients(model: Any, *, level: float = 0.95, per_sd: bool = True, ax: An
     columns = summary.coefficient_columns()
     rows = summary.shown_rows()
     unit = summary.one_sd() if per_sd else np.ones(len(columns["coef"]))
-    coef, error = (unit * np.array(columns[name]) for name in ("coef", "std_error"))
-    half = normal_width(level) * error
+    coef, ends = unit * np.array(columns["coef"]), np.full((len(unit), 2), np.nan)
+    if model.std_errors_ is not None:
+        ends = unit[:, None] * model.confidence_intervals(level)
     names = [columns["feature"][row] for row in rows]
-    ax = _rows_with_intervals(ax, names, coef[rows], half[rows], half[rows])
+    below, above = coef - ends[:, 0], ends[:, 1] - coef
+    ax = _rows_with_intervals(ax, names, coef[rows], below[rows], above[rows])
     ax.axvline(0, color=GREY, linewidth=1, linestyle=":")
     what = "Change in score per standard deviation of the feature" if per_sd else "Coefficient"
     number = f": {len(rows)} of {len(unit):,} features" * (len(rows) < len(unit))
@@ -171,6 +173,23 @@ def _both_ends(n: int, most: int) -> tuple[np.ndarray, int]:
     return np.arange(n) if n <= most else np.r_[:each, n - each : n], each
 
 
+def _draw_open_intervals(
+    ax: Any,
+    rows: np.ndarray,
+    values: np.ndarray,
+    ends: tuple[np.ndarray, np.ndarray],
+    is_open: np.ndarray,
+) -> None:
+    """Lines to the edge of the picture, which may not reach the value: a prior may be below."""
+    known = np.concatenate([values, *ends])
+    known = known[np.isfinite(known)]
+    room = 0.1 * (np.ptp(known) or 1.0)
+    edges = known.min() - room, known.max() + room
+    low, high = (np.clip(end, *edges)[is_open] for end in ends)
+    ax.hlines(rows[is_open], low, high, color=BLUE)
+    ax.set_xlim(*edges)
+
+
 def _rows_with_intervals(
     ax: Any, names: Iterable[Any], values: np.ndarray, below: np.ndarray, above: np.ndarray
 ) -> Any:
@@ -181,6 +200,10 @@ def _rows_with_intervals(
     width = WIDTH + INCHES_PER_SIGN * max(longest - USUAL_NAME, 0)
     ax = _axes(ax, (width, 1.4 + INCHES_PER_ROW * len(values)))
     rows = np.arange(len(values))
+    is_open = np.isinf(below) | np.isinf(above)
+    if is_open.any():
+        _draw_open_intervals(ax, rows, values, (values - below, values + above), is_open)
+        below, above = (np.where(is_open, 0.0, reach) for reach in (below, above))
     ax.errorbar(values, rows, xerr=[below, above], fmt="o", color=BLUE, markersize=4)
     ax.set_yticks(rows, labels, parse_math=False)
     ax.set_ylim(len(values) - 0.5, -0.5)

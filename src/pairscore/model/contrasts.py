@@ -33,16 +33,19 @@ KINDS = {
 ITEM_ROBUST = (KINDS["items"], KINDS["items+judges"])
 SHRUNK = "shrunk by a ridge, and the interval is that of the shrunken sum"
 PARTLY = "of the differences that the comparisons determine"
+SEPARATED = "a prior holds the estimate, because the comparisons are separated along it"
 # why there is no test, and what to do about it
 NO_COVARIANCE = "no standard errors were computed"
 WITH_RIDGE = "a ridge shrinks coefficients by more than their standard errors tell"
 ALL_OPEN = "the comparisons do not determine how they differ"
+ALL_HELD = "the comparisons are separated, so that only a prior holds these coefficients"
 HELD = "abilities are held back by more than their standard errors tell"
 FEW_ITEMS = "the compared items are too few to test all of these coefficients at once"
 REMEDIES = {
     NO_COVARIANCE: "fit with inference='items'",
     WITH_RIDGE: "fit with l2=0",
     ALL_OPEN: "compare items in which they differ",
+    ALL_HELD: "compare more items that are close to each other",
     HELD: "fit with l2=0 and item_effects=False to items that have won and lost",
     FEW_ITEMS: "compare more items, or test fewer coefficients",
 }
@@ -71,10 +74,15 @@ class Contrast:
     note: str = ""
 
     def __str__(self) -> str:
-        text = (
-            f"{sum_in_words(self.weights)} = {self.estimate:.4g} (standard error"
-            f" {self.std_error:.3g}, {100 * self.level:g} % interval [{self.low:.4g},"
-            f" {self.high:.4g}], z = {self.statistic:.2f}, {p_in_words(self.p)}; {self.covariance})"
+        text = f"{sum_in_words(self.weights)} = {self.estimate:.4g}"
+        if np.isinf(self.low) or np.isinf(self.high):
+            upper = "no interval" if np.isinf(self.high) else f"{self.high:.4g} or less"
+            ends = upper if np.isinf(self.low) else f"{self.low:.4g} or more"
+            return f"{text} ({ends}, {100 * self.level:g} %); {self.note}"
+        text += (
+            f" (standard error {self.std_error:.3g}, {100 * self.level:g} % interval"
+            f" [{self.low:.4g}, {self.high:.4g}], z = {self.statistic:.2f}, {p_in_words(self.p)};"
+            f" {self.covariance})"
         )
         return f"{text}; {self.note}" if self.note else text
 
@@ -166,10 +174,11 @@ def wald_test(
     places = map(of_effects.names.index, effects)
     chosen = [place for place in places if np.isfinite(of_effects.std_errors[place])]
     if not len(determined) and not chosen:
-        return no_test(ALL_OPEN)
+        held = fit.held_by_prior(rows).any() or (len(effects) > 0 and fit.recession is not None)
+        return no_test(ALL_HELD if held else ALL_OPEN)
     note = PARTLY if len(determined) + len(chosen) < rank + len(effects) else ""
     C = block_diag(determined, np.eye(len(of_effects.names))[chosen])
-    V = full_covariance(fit)[: C.shape[1], : C.shape[1]]
+    V = fit.full_covariance[: C.shape[1], : C.shape[1]]
     W, q, p = wald(C @ np.concatenate([fit.coef, of_effects.values]), C @ V @ C.T)
     if q == 1 or kind not in ITEM_ROBUST or fit.n_items is None:
         return JointTest(names, W, q, None, p, kind, note)
@@ -191,13 +200,12 @@ def effects_of_fit(fit: Fit) -> Effects:
     return Effects(names, kinds, np.array(left), np.array(error[: len(left)]))
 
 
-def full_covariance(fit: Fit) -> np.ndarray:
-    """Of coefficients and effects, d + k; as far as the fit has it."""
-    assert fit.covariance is not None
-    if fit.effects_covariance is None:
-        return fit.covariance
-    across = fit.effects_covariance
-    return np.hstack([np.vstack([fit.covariance, across[: fit.n_features].T]), across])
+def effect_intervals(fit: Fit, level: float = 0.95) -> dict[str, tuple[float, float]]:
+    """Low and high end of every effect of comparisons, by name."""
+    effects, d = effects_of_fit(fit), fit.n_features
+    rows = np.eye(d + len(effects.names))[d:]
+    low, high = fit.interval_ends(rows, effects.values, effects.std_errors, normal_width(level))
+    return dict(zip(effects.names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
 
 
 def category_tests(shown: ShownCoefficients) -> list[tuple[Term, JointTest]]:
@@ -255,6 +263,8 @@ class CoefficientTests:
         default), or "profile": where twice the log-likelihood, maximised over all other parameters,
         is a chi-square quantile below its maximum. That takes comparisons for independent. Levels
         of a category are as in :meth:`summary`, against their average or the reference level.
+        Where comparisons are separated, Wald intervals end where the comparisons do: they are open,
+        to infinity, at one end or both.
         """
         fit, width = self._fitted(), normal_width(level)
         if method not in INTERVALS:
@@ -266,7 +276,10 @@ class CoefficientTests:
         coef, errors = _shown_errors(fit)
         if not fit.n_features and fit.item_effects is not None:
             coef, errors = fit.item_effects.effect, fit.item_effects.std_error
-        return np.column_stack([coef - width * errors, coef + width * errors])
+            return np.column_stack([coef - width * errors, coef + width * errors])
+        seen = shown_coefficients(fit)
+        rows = np.eye(fit.n_features) if seen.rows is None else seen.rows
+        return np.column_stack(fit.interval_ends(rows, coef, errors, width))
 
     def contrast(self, weights: Mapping[str, float], *, level: float = 0.95) -> Contrast:
         """A weighted sum of coefficients with its interval and test.
@@ -279,11 +292,17 @@ class CoefficientTests:
         """
         fit = self._fitted()
         fit.errors()  # refuses a fit without them
-        estimate, variance = _weighted_sum(fit, weights)
+        estimate, variance, row = _weighted_sum(fit, weights)
         error = float(np.sqrt(max(variance, 0.0)))
-        z, half = estimate / error if error > 0 else np.nan, normal_width(level) * error
-        ends = estimate - half, estimate + half
         note = SHRUNK if fit.l2 > WEAK_L2 else ""
+        if row is not None and fit.held_by_prior(row[None])[0]:
+            error, note = np.nan, SEPARATED
+        z, width = estimate / error if error != 0 else np.nan, normal_width(level)
+        ends = estimate - width * error, estimate + width * error
+        if row is not None:
+            values, errors = np.array([estimate]), np.array([error])
+            low, high = fit.interval_ends(row[None], values, errors, width)
+            ends = float(low[0]), float(high[0])
         known = {name: float(weight) for name, weight in weights.items()}
         p, kind = float(2 * ndtr(-abs(z))), covariance_in_words(fit)
         return Contrast(known, estimate, error, *ends, level, z, p, kind, note)
@@ -353,8 +372,11 @@ def _equal_abilities(
     return JointTest(names, W, q, None, p, covariance_in_words(fit), "of equal abilities")
 
 
-def _weighted_sum(fit: Fit, weights: Mapping[str, float]) -> tuple[float, float]:
-    """The estimate of a contrast, and its variance."""
+def _weighted_sum(fit: Fit, weights: Mapping[str, float]) -> tuple[float, float, np.ndarray | None]:
+    """The estimate of a contrast, its variance, and its row of coefficients and effects.
+
+    Abilities have no such row.
+    """
     if not isinstance(weights, Mapping) or not weights:
         known = [*fit.names, *effects_of_fit(fit).names, "name"]
         raise PairscoreError(
@@ -374,7 +396,7 @@ def _weighted_sum(fit: Fit, weights: Mapping[str, float]) -> tuple[float, float]
                 f"only differences of abilities are determined, and the weights sum to"
                 f" {each.sum():.4g}; give weights that sum to zero."
             )
-        return float(each @ found[0]), float(each @ found[1] @ each)
+        return float(each @ found[0]), float(each @ found[1] @ each), None
     d, effects = fit.n_features, effects_of_fit(fit)
     rows, contrast = shown_coefficients(fit).contrast_rows(), np.zeros(d + len(effects.names))
     for name, weight in zip(weights, each, strict=True):
@@ -387,9 +409,9 @@ def _weighted_sum(fit: Fit, weights: Mapping[str, float]) -> tuple[float, float]
         raise PairscoreError(zero)
     if is_open(fit, contrast[None, :d])[0]:
         raise PairscoreError(_open_in_words(fit, what, contrast[:d]))
-    V = full_covariance(fit)
+    V = fit.full_covariance
     contrast, values = contrast[: len(V)], np.append(fit.coef, effects.values)[: len(V)]
-    return float(contrast @ values), float(contrast @ V @ contrast)
+    return float(contrast @ values), float(contrast @ V @ contrast), contrast
 
 
 def _effect(fit: Fit, name: Any) -> int | None:
@@ -398,7 +420,10 @@ def _effect(fit: Fit, name: Any) -> int | None:
     if name not in effects.names:
         return None
     place = effects.names.index(name)
-    if fit.effects_covariance is None or not np.isfinite(effects.std_errors[place]):
+    d = fit.n_features
+    is_held = fit.held_by_prior(np.eye(d + len(effects.names))[[d + place]])[0]
+    is_known = np.isfinite(effects.std_errors[place]) or is_held
+    if fit.effects_covariance is None or not is_known:
         raise PairscoreError(
             f"the effect {name!r} has no standard error in this model; fit again, to comparisons"
             " that differ in it."

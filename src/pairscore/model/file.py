@@ -32,6 +32,7 @@ from pairscore.errors import (
 )
 from pairscore.estimators.diagnostics import ItemEffectsTest, NewItems, Pairing
 from pairscore.estimators.inference import Likelihood
+from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import OF_PAIRS, RECORDED, Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.separation import SEPARATED, UNBEATEN
@@ -55,7 +56,11 @@ DATA = "data_"  # what the names of the arrays of comparisons begin with
 CONTEXT = f"{DATA}context_"
 GROUPS = f"{DATA}item_groups"
 EFFECTS = "item_effects_"
-BESIDE_FIT = ("settings", "feature_names", "comparisons", "item_groups", "item_effects", "recipe")
+RECESSION = "recession_"
+BESIDE_FIT = (
+    *("settings", "feature_names", "comparisons", "item_groups", "item_effects", "recipe"),
+    "recession",
+)
 _K, _P = "items_with_effects", "pairs"
 _HELD = {"low": -LARGEST_NUMBER, "high": LARGEST_NUMBER}  # so are numbers whose squares are taken
 _POSITIVE = {"low": 0, "high": LARGEST_NUMBER}
@@ -89,6 +94,11 @@ SCHEMA: dict[str, Field] = {
     f"{EFFECTS}pair_weight": Field(_P, **_POSITIVE),
     f"{EFFECTS}quasi_variance": Field(_K, **_HELD),
     f"{EFFECTS}along_effects": Field(f"{_K},*", **_HELD),
+    f"{RECESSION}directions": Field("parameters,*", **_HELD),
+    f"{RECESSION}unit": Field("parameters", **_POSITIVE),
+    f"{RECESSION}rows": Field("explained,parameters", **_HELD),
+    f"{RECESSION}amount": Field("explained", **_POSITIVE),
+    f"{RECESSION}origin": Field("parameters", **_HELD),
 }
 OTHER = Field(ANY_SHAPE, "biuf", nan=True)
 # arrays that are there together or not at all
@@ -97,6 +107,7 @@ TOGETHER = (
     tuple(EFFECTS + name for name in ("keys", "effect", "std_error", "share")),
     tuple(EFFECTS + name for name in OF_PAIRS),
     ("covariance_", "std_errors_"),
+    tuple(RECESSION + field.name for field in fields(Recession)),
 )
 # limits of single numbers; a share that nothing tells is NaN
 LIMITS = {
@@ -139,6 +150,8 @@ def save_model(model: ModelFile, path: Any, data: bool = False) -> None:
         arrays |= {} if fit.item_groups is None else {GROUPS: fit.item_groups}
     if fit.item_effects is not None:
         arrays |= {EFFECTS + name: array for name, array in fit.item_effects.to_arrays().items()}
+    if fit.recession is not None:
+        arrays |= {RECESSION + name: of for name, of in fit.recession.to_arrays().items()}
     header = np.frombuffer(_header(model, values, arrays, path).encode(), dtype=np.uint8)
     with atomic_write(path, "the model") as temporary, temporary.open("wb") as file:
         np.savez(file, header=header, **arrays)
@@ -316,8 +329,12 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
     if header.get("item_effects"):
         of_items = {n.removeprefix(EFFECTS): a for n, a in arrays.items() if n.startswith(EFFECTS)}
         effects = ItemEffects.from_file(of_items, header["item_effects"])
+    of_recession = {
+        n.removeprefix(RECESSION): a for n, a in arrays.items() if n.startswith(RECESSION)
+    }
     return Fit(
         settings,
+        recession=Recession(**of_recession) if of_recession else None,
         **scalars,
         **columns,
         **tables,
@@ -394,6 +411,9 @@ def _faults_of_arrays(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
             yield f"{missing[0]!r} is missing"
     if header.get("item_effects") and f"{EFFECTS}keys" not in arrays:
         yield f"'{EFFECTS}keys' is missing"
+    d = lengths["d"]
+    if lengths.get("parameters", d) not in (d, d + 1, d + lengths["effects"]):
+        yield f"'{RECESSION}unit' has another number of parameters"
 
 
 def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:

@@ -263,6 +263,7 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
         closed_form_coef=result.closed_form_coef,
         side_effect=result.side_effect,
         pairing=result.pairing,
+        recession=result.recession,
         **not_yet | facts,
     )
     if fit.n_items is not None and items is not None:
@@ -318,7 +319,10 @@ def _judge_agreement(data: Comparisons, settings: Settings) -> dict[str, dict[st
 
 
 def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
-    """Covariance and standard errors; NaN for what the data do not determine."""
+    """Covariance and standard errors; NaN for what the data do not determine.
+
+    Of separated comparisons, also for what only the prior holds.
+    """
     if result.covariance is None:
         return {}
     d, side_error = fit.n_features, None
@@ -328,10 +332,12 @@ def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
         side_error = dict(errors).get("left")
     elif result.side_effect is not None:
         is_open = result.side_basis is not None and bool(result.side_basis.undetermined[d])
+        is_open |= fit.recession is not None and bool(fit.recession.touched[d])
         side_error = float("nan") if is_open else float(np.sqrt(result.covariance[d, d]))
+    no_error = fit.undetermined | fit.held_by_prior(np.diag(fit.feature_unit))
     return {
         "covariance": covariance,
-        "std_errors": np.where(fit.undetermined, np.nan, np.sqrt(np.diag(covariance))),
+        "std_errors": np.where(no_error, np.nan, np.sqrt(np.diag(covariance))),
         "side_effect_std_error": side_error,
         "effects_covariance": result.covariance[:, d:] if len(result.covariance) > d else None,
     }

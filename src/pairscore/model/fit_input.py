@@ -326,6 +326,15 @@ def _array_of_ids(n_features: int, given: Any) -> np.ndarray | None:
     return array if is_text or (array.dtype.kind in "iu" and len(array) != n_features) else None
 
 
+def _ends(low: float, high: float) -> str:
+    """An interval in brackets; in words where it is open."""
+    if np.isinf(low) and np.isinf(high):
+        return "(no interval)"
+    if np.isinf(low) or np.isinf(high):
+        return f"({high:.4g} or less)" if np.isinf(low) else f"({low:.4g} or more)"
+    return f"[{low:.4g}, {high:.4g}]"
+
+
 @dataclass(frozen=True)
 class Difference:
     """Score difference of two items, with its interval, and the probability that the first wins.
@@ -349,7 +358,7 @@ class Difference:
     def __str__(self) -> str:
         first = [np.atleast_1d(column)[:MOST_SHOWN].tolist() for column in vars(self).values()]
         lines = [
-            f"score difference {value:.4g} [{low:.4g}, {high:.4g}]; chance that the first wins"
+            f"score difference {value:.4g} {_ends(low, high)}; chance that the first wins"
             f" {chance:.1%} [{least:.1%}, {most:.1%}]"
             for value, low, high, chance, least, most, _ in zip(*first, strict=True)
         ]

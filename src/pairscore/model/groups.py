@@ -269,7 +269,8 @@ class ShownCoefficients:
         if self.rows is None or fit.covariance is None:
             return fit.std_errors
         variance = np.einsum("ij,ij->i", self.rows @ fit.covariance, self.rows)
-        return np.where(self.undetermined, np.nan, np.sqrt(np.maximum(variance, 0.0)))
+        no_error = self.undetermined | fit.held_by_prior(self.rows)
+        return np.where(no_error, np.nan, np.sqrt(np.maximum(variance, 0.0)))
 
     @cached_property
     def is_reference(self) -> np.ndarray:

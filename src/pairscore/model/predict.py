@@ -169,7 +169,7 @@ def fitted_scores(
     items = take(rows)
     if fit.covariance is not None:
         centred = items.values - fit.feature_mean
-        unknown = fit.undetermined_contrasts(centred)
+        unknown = fit.undetermined_contrasts(centred) | fit.held_by_prior(centred)
         errors = np.where(unknown, np.nan, score_errors(centred, fit.covariance))
     if (known := known_items(fit, items)) is not None:
         errors = np.sqrt((known.share * errors) ** 2 + known.variance)
@@ -354,15 +354,17 @@ def difference_spread(fit: Fit, data: Comparisons) -> np.ndarray:
     return np.sqrt(np.maximum(variance, 0.0)) * np.abs(judges_sharpness(data, fit.judges))
 
 
-def contrast_errors(fit: Fit, data: Comparisons) -> np.ndarray:
-    """Standard error of each score difference from the error of coefficients, effects of
-    comparisons and judges' slopes, (M,); what is not known of items' effects comes on top.
+def score_intervals(fit: Fit, data: Comparisons, width: float) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of the intervals of score differences, with context, judge and side, (M,) each.
 
-    NaN without inference, and where the difference is not determined. No matrix of comparisons and
+    From ``width`` errors of coefficients, effects of comparisons, judges' slopes and items'
+    effects. NaN without inference, and where the difference is not determined. Infinite where only
+    a prior holds it: always where items or judges have effects. No matrix of comparisons and
     features is made but for a block of them.
     """
+    low, high = np.full((2, len(data)), np.nan)
     if fit.covariance is None:
-        return np.full(len(data), np.nan)
+        return low, high
     from pairscore.effects.circumstances import (
         effect_columns,
         judges_sharpness,
@@ -373,7 +375,8 @@ def contrast_errors(fit: Fit, data: Comparisons) -> np.ndarray:
     known, X = known_items(fit, data.items), data.items.values
     carried = X - fit.feature_mean
     carried = carried if known is None else known.share[:, None] * carried
-    slope, errors = judges_sharpness(data, fit.judges), np.empty(len(data))
+    slope, eta = judges_sharpness(data, fit.judges), score_differences(fit, data)
+    unknown = np.zeros(len(data)) if fit.item_effects is None else difference_spread(fit, data)
     scores = item_scores(fit, data.items)
     for start in range(0, len(data), PAIR_BLOCK):
         rows = slice(start, start + PAIR_BLOCK)
@@ -385,8 +388,13 @@ def contrast_errors(fit: Fit, data: Comparisons) -> np.ndarray:
         delta = scores_in_context(scores, block, fit.effects)
         variance += (delta * slope_errors(block, fit.judges)) ** 2
         variance[fit.undetermined_contrasts(X[left] - X[right])] = np.nan
-        errors[rows] = np.sqrt(np.maximum(variance, 0.0))
-    return errors
+        errors = np.hypot(unknown[rows], np.sqrt(np.maximum(variance, 0.0)))
+        whole = np.hstack([along, beside])
+        low[rows], high[rows] = fit.interval_ends(whole, eta[rows], errors, width)
+        if known is not None or fit.judges is not None:
+            held = fit.held_by_prior(whole)
+            low[rows][held], high[rows][held] = -np.inf, np.inf
+    return low, high
 
 
 def _effects_variance(fit: Fit, along: np.ndarray, beside: np.ndarray) -> np.ndarray:

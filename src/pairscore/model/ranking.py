@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,13 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import feature_keys
 from pairscore.data.items import Items, table_like
 from pairscore.errors import PairscoreError
-from pairscore.estimators.results import Fit, KnownItems
+from pairscore.estimators.recession import MOST_CONTRASTS
+from pairscore.estimators.results import OPEN_SHARE, Fit, KnownItems
 from pairscore.model.fit_input import Difference, pairs_of_ids
 from pairscore.model.groups import OpenPart, number_groups, without_open_part
 from pairscore.model.predict import (
     PAIR_BLOCK,
     average_score,
-    contrast_errors,
-    difference_spread,
     known_items,
     linear_scores,
     outcome_probabilities,
@@ -30,12 +30,14 @@ from pairscore.model.predict import (
     scale_of,
     score_differences,
     score_errors,
+    score_intervals,
     shared_ranks,
 )
 
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
 # items at a time, so that their differences from all of those stay in the processor's cache
 BLOCK = 64
+FAR = 500.0  # a score difference that is as good as infinite
 MULTIPLICITY = (
     "Each interval holds for its own item 19 times out of 20; among many items some will miss. Rank"
     " intervals count the items that differ from this one at the same level. With simultaneous=True"
@@ -51,13 +53,15 @@ def rank_intervals_by_pieces(
     covariance: np.ndarray,
     width: float,
     extra_variance: np.ndarray | None = None,
+    held: "HeldPairs | None" = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Best and worst rank of each item: how many others are surely better, and surely worse.
 
     In the order of ``order``, best first, of items whose features come in pieces and in any order.
     Beyond REFERENCE_ITEMS, an item is compared with that many others evenly spaced in rank, and
     counts are scaled up. ``extra_variance`` of each score is its own; an item differs from itself
-    by nothing, so how wide that interval is does not matter.
+    by nothing, so how wide that interval is does not matter. ``held`` says of pairs of separated
+    comparisons who is surely better.
     """
     n = len(scores)
     reference = order[np.unique(np.linspace(0, n - 1, min(n, REFERENCE_ITEMS)).round().astype(int))]
@@ -75,13 +79,63 @@ def rank_intervals_by_pieces(
         half *= width
         half += 1e-12 * np.abs(scores[rows, None])
         gap = scores[reference] - scores[rows, None]
-        better[rows] = np.count_nonzero(gap > half, axis=1)
-        worse[rows] = np.count_nonzero(gap < -half, axis=1)
+        is_better, is_worse = gap > half, gap < -half
+        if held is not None:
+            is_better, is_worse = held.decide(rows, reference, block, others, is_better, is_worse)
+        better[rows] = np.count_nonzero(is_better, axis=1)
+        worse[rows] = np.count_nonzero(is_worse, axis=1)
     share = n / len(reference)
     rank = shared_ranks(scores[order])
     low = np.minimum(1 + np.floor(better[order] * share), rank)
     high = np.maximum(n - np.floor(worse[order] * share), rank)
     return low.astype(int), high.astype(int)
+
+
+@dataclass(frozen=True)
+class HeldPairs:
+    """Pairs of items whose difference only a prior holds, because comparisons are separated.
+
+    ``sure`` (n x n) says which item is nevertheless surely above which, by intervals that are open
+    at one end; None where items are too many to look at all pairs, and then none is.
+    """
+
+    fit: Fit
+    sure: np.ndarray | None
+
+    @classmethod
+    def of_pieces(cls, fit: Fit, n: int, pieces: Pieces, width: float) -> "HeldPairs | None":
+        if fit.recession is None:
+            return None
+        if n * (n - 1) > 2 * MOST_CONTRASTS or fit.item_effects is not None:
+            return cls(fit, None)
+        values = np.concatenate([np.empty((0, fit.n_features)), *pieces()])
+        first, second = np.triu_indices(n, 1)
+        contrasts = values[first] - values[second]
+        held = fit.held_by_prior(contrasts) & ~fit.undetermined_contrasts(contrasts)
+        first, second = first[held], second[held]
+        low, high = fit.open_ends(contrasts[held], width)
+        sure = np.zeros((n, n), dtype=bool)
+        sure[first, second], sure[second, first] = low > 0, high < 0
+        return cls(fit, sure)
+
+    def decide(
+        self,
+        rows: slice,
+        reference: np.ndarray,
+        block: np.ndarray,
+        others: np.ndarray,
+        is_better: np.ndarray,
+        is_worse: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Which of the reference items are surely better, or worse, than those of a block."""
+        assert self.fit.recession is not None
+        place, other = (self.fit.recession.places(values) for values in (block, others))
+        largest = np.abs(other).max(initial=1.0)
+        apart = np.abs(place[:, None] - other).max(axis=2) > OPEN_SHARE * largest
+        if self.sure is None:
+            return is_better & ~apart, is_worse & ~apart
+        better, worse = self.sure[reference][:, rows].T, self.sure[rows][:, reference]
+        return np.where(apart, better, is_better), np.where(apart, worse, is_worse)
 
 
 def _blocks(pieces: Iterable[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
@@ -110,6 +164,7 @@ class _ItemTable:
     """Of items in the order of their table: score, its error, what is unknown or outside.
 
     ``place`` and ``size`` say which group an item is of; they have no rows where there are none.
+    ``open_low`` and ``open_high`` are the ends of scores that only a prior holds, NaN of others.
     """
 
     score: np.ndarray
@@ -119,26 +174,33 @@ class _ItemTable:
     key: np.ndarray
     place: np.ndarray
     size: np.ndarray
+    open_low: np.ndarray
+    open_high: np.ndarray
 
     @classmethod
-    def of_features(cls, fit: Fit, values: np.ndarray) -> "_ItemTable":
+    def of_features(cls, fit: Fit, values: np.ndarray, width: float) -> "_ItemTable":
         n, centred = len(values), values - fit.feature_mean
         unknown, part = fit.undetermined_contrasts(centred), OpenPart.none()
         if fit.n_groups > 1:  # relative to an average item of the same group
             centred = without_open_part(fit, centred)
             unknown, part = np.zeros(n, dtype=bool), OpenPart.of_values(fit, values)
-        errors = np.full(n, np.nan)
+        errors, (low, high) = np.full(n, np.nan), np.full((2, n), np.nan)
         if fit.covariance is not None:
-            errors = np.where(unknown, np.nan, score_errors(centred, fit.covariance))
+            held = fit.held_by_prior(centred) & ~unknown
+            errors = np.where(unknown | held, np.nan, score_errors(centred, fit.covariance))
+            low[held], high[held] = -np.inf, np.inf
+            if fit.item_effects is None:
+                low[held], high[held] = fit.open_ends(centred[held], width)
         beyond = ((values < fit.feature_min) | (values > fit.feature_max)).any(axis=1)
         keys = np.zeros(n, np.uint64) if fit.item_effects is None else feature_keys(values)
         scores = linear_scores(values, fit.coef)
-        return cls(scores, errors, unknown, unknown | beyond, keys, part.place, part.size)
+        outside = unknown | beyond
+        return cls(scores, errors, unknown, outside, keys, part.place, part.size, low, high)
 
     @classmethod
-    def of_pieces(cls, fit: Fit, pieces: Iterable[np.ndarray]) -> "_ItemTable":
+    def of_pieces(cls, fit: Fit, pieces: Iterable[np.ndarray], width: float) -> "_ItemTable":
         empty = np.empty((0, fit.n_features))
-        tables = [cls.of_features(fit, empty), *(cls.of_features(fit, piece) for piece in pieces)]
+        tables = [cls.of_features(fit, piece, width) for piece in chain([empty], pieces)]
         columns = zip(*(vars(table).values() for table in tables), strict=True)
         return cls(*map(np.concatenate, columns))
 
@@ -178,7 +240,8 @@ def rank_pieces(
     Columns as in ``RankRegression.rank``, best item first, with the row number for the id.
     """
     show = scale_of(fit, scale).show
-    table = _ItemTable.of_pieces(fit, pieces())
+    of_scores = _width(fit, level, simultaneous and fit.item_effects is None, 0)
+    table = _ItemTable.of_pieces(fit, pieces(), of_scores)
     n, scores, errors = len(table.score), table.score, table.error
     if n == 0:
         raise PairscoreError("there are no items to rank; give one row for each item.")
@@ -200,11 +263,12 @@ def rank_pieces(
         order, *ranks = _rank_groups(fit, scores, variance, centred, width, group)
         groups = {"group": names[group[order]]}
     scores, half = scores[order] - average_score(fit), width * errors[order]
+    low, high = table.open_low[order], table.open_high[order]
     return {
         "row": order,
         "score": show(scores),
-        "low": show(scores - half),
-        "high": show(scores + half),
+        "low": show(np.where(np.isnan(low), scores - half, low)),
+        "high": show(np.where(np.isnan(high), scores + half, high)),
         **dict(zip(("rank", "rank_low", "rank_high"), ranks, strict=True)),
         "outside": table.outside[order],
         **groups,
@@ -222,8 +286,9 @@ def _rank_rows(
     order, n = np.argsort(-scores, kind="stable"), len(scores)
     low, high = np.ones(n, dtype=int), np.full(n, n)
     if fit.covariance is not None:
+        held = HeldPairs.of_pieces(fit, n, centred, width)
         low, high = rank_intervals_by_pieces(
-            scores, order, centred, fit.covariance, width, variance
+            scores, order, centred, fit.covariance, width, variance, held
         )
     return order, shared_ranks(scores[order]), low, high
 
@@ -294,6 +359,8 @@ def pair_differences(
     """
     (a, b), (left, right) = tables, rows
     values, errors = np.empty(len(left)), np.full(len(left), np.nan)
+    open_low, open_high = np.full((2, len(left)), np.nan)  # of what only a prior holds
+    width = normal_width(level)
     first = known_items(fit, a)
     second = first if a is b else known_items(fit, b)
     for start in range(0, len(left), PAIR_BLOCK):
@@ -306,6 +373,13 @@ def pair_differences(
                 along = first.share[left[block], None] * (x - fit.feature_mean)
                 along -= second.share[right[block], None] * (y - fit.feature_mean)
             errors[block] = np.where(unknown, np.nan, score_errors(along, fit.covariance))
+            held = fit.held_by_prior(along) & ~unknown
+            if held.any():
+                open_low[block][held], open_high[block][held] = -np.inf, np.inf
+                if first is None:
+                    ends = fit.open_ends(along[held], width)
+                    open_low[block][held], open_high[block][held] = ends
+                errors[block][held] = np.nan
     variance = np.zeros(len(left))
     if first is not None and second is not None:
         values += first.effect[left] - second.effect[right]
@@ -313,11 +387,14 @@ def pair_differences(
             refuse_unknown_abilities(fit, known.effect, items.ids, row)
         variance = _variance_of_effects(fit, (first, second), rows)
     errors = np.hypot(errors, np.sqrt(variance))
-    half, law = normal_width(level) * errors, fit.outcome_law
+    half, law = width * errors, fit.outcome_law
     averaged = fit.item_effects is not None and not fit.item_effects.free
     loss, _, win = averaged_probabilities(law, values, np.sqrt(averaged * variance))
-    low, high = (law.win_chance(values + reach) for reach in (-half, half))
-    ends = values - half, values + half
+    ends = (
+        np.where(np.isnan(open_low), values - half, open_low),
+        np.where(np.isnan(open_high), values + half, open_high),
+    )
+    low, high = (law.win_chance(np.clip(end, -FAR, FAR)) for end in ends)
     return Difference(values, *ends, win / (win + loss), low, high, std_error=errors)
 
 
@@ -343,11 +420,10 @@ def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndar
     effects; the interval is for the chance between these two items, whatever their effects.
     """
     eta, law = score_differences(fit, data), fit.outcome_law
-    unknown = np.zeros(len(data)) if fit.item_effects is None else difference_spread(fit, data)
-    half = normal_width(level) * np.hypot(unknown, contrast_errors(fit, data))
+    ends = score_intervals(fit, data, normal_width(level))
     loss, tie, win = outcome_probabilities(fit, data)
     (loss_low, tie_a, win_low), (loss_high, tie_b, win_high) = (
-        law.probabilities(eta + reach) for reach in (-half, half)
+        law.probabilities(np.clip(end, -FAR, FAR)) for end in ends
     )
     columns = {
         "chance": win / (win + loss),
@@ -358,7 +434,7 @@ def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndar
         return columns
     # a tie is likeliest where the two are equal
     at_zero = law.probabilities(np.zeros(1))[1]
-    most = np.where(np.abs(eta) < half, at_zero, np.maximum(tie_a, tie_b))
+    most = np.where((ends[0] < 0) & (ends[1] > 0), at_zero, np.maximum(tie_a, tie_b))
     by_score = np.minimum(tie_a, tie_b), most
     return columns | {"tie": tie} | _tie_interval(fit, eta, tie, by_score, normal_width(level))
 

@@ -12,7 +12,13 @@ from pairscore.errors import first_few
 from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.results import Fit
 from pairscore.files.write import html_text, plain, row_records, text_table
-from pairscore.model.contrasts import PARTLY, JointTest, category_tests, covariance_in_words
+from pairscore.model.contrasts import (
+    PARTLY,
+    JointTest,
+    category_tests,
+    covariance_in_words,
+    effect_intervals,
+)
 from pairscore.model.fit_input import compared_items
 from pairscore.model.groups import Term, shown_coefficients
 from pairscore.model.predict import ability_columns, item_scores, neutral_chance
@@ -71,20 +77,23 @@ class Summary:
     def coefficient_columns(self) -> dict[str, list[Any]]:
         """The coefficient table as lists, one entry per feature; NaN for what is not known.
 
+        Intervals are infinite where they are open (see :mod:`pairscore.estimators.recession`).
         Coefficients of levels are against the average of all levels of their category, or against
         its reference level, which is zero.
         """
         fit, shown = self._fit, self.shown
         no_errors = np.full(fit.n_features, np.nan)
         coef, errors = shown.coef, no_errors if shown.std_errors is None else shown.std_errors
-        (z, p), half = z_and_p(coef, errors), normal_width(0.95) * errors
+        z, p = z_and_p(coef, errors)
+        rows = np.eye(fit.n_features) if shown.rows is None else shown.rows
+        low, high = fit.interval_ends(rows, coef, errors, normal_width(0.95))
         columns = {
             "coef": coef,
             "std_error": errors,
             "z": z,
             "p": p,
-            "low": coef - half,
-            "high": coef + half,
+            "low": low,
+            "high": high,
             "wins_of_100": np.where(shown.undetermined, np.nan, 100 * self._wins()),
         }
         return {"feature": list(fit.names)} | {n: c.tolist() for n, c in columns.items()}
@@ -140,8 +149,13 @@ class Summary:
             return "one for each judge" if fit.settings.side_by_judge else "not estimated"
         if fit.side_effect_std_error is None:
             return f"{fit.side_effect:+.4g} for left"
-        interval = _interval(fit.side_effect, fit.side_effect_std_error)
+        interval = _interval(fit.side_effect, fit.side_effect_std_error, *self._effect_ends("left"))
         return f"{fit.side_effect:+.4g} for left ({interval})"
+
+    def _effect_ends(self, name: str) -> tuple[float, float]:
+        """Ends of the interval of an effect that only the prior holds; NaN of any other."""
+        low, high = effect_intervals(self._fit).get(name, (np.nan, np.nan))
+        return (low, high) if np.isinf(low) or np.isinf(high) else (np.nan, np.nan)
 
     @property
     def _decided(self) -> str:
@@ -162,7 +176,8 @@ class Summary:
         for row in row_records(self._fit.effects.to_columns()):
             if (row["kind"], row["name"]) != ("side", "left"):  # that one has a line of its own
                 label = EFFECT_LABELS[row["kind"]].format(name=row["name"], ties=self._fit.ties)
-                interval = _interval(row["coef"], row["std_error"])
+                ends = self._effect_ends(row["name"])
+                interval = _interval(row["coef"], row["std_error"], *ends)
                 facts.append((label, f"{row['coef']:+.4g} ({interval})"))
         return facts
 
@@ -393,7 +408,11 @@ def _often(share: float) -> str:
     return f"{share:.0f}" if share < 99.5 else "more than 99"
 
 
-def _interval(value: float, error: float | None) -> str:
+def _interval(value: float, error: float | None, low: float = np.nan, high: float = np.nan) -> str:
+    if np.isinf(low) and np.isinf(high):
+        return "no interval"
+    if np.isinf(low) or np.isinf(high):
+        return f"interval: {interval_in_words(low, high)}"
     if error is None or np.isnan(error):
         return "interval unknown"
     half, (z, p) = normal_width(0.95) * error, z_and_p(value, error)
@@ -408,8 +427,25 @@ def _cells(
     numbers = [_number(coef, "#.4g"), _number(error, "#.3g"), _number(z, ".2f")]
     chance = "<0.0001" if p < 1e-4 else _number(p, ".4f")
     ends = [_number(end, " #.4g") for end in (low, high)]
-    interval = "unknown" if np.isnan(low) else f"[{ends[0]}, {ends[1]}]"
+    interval = f"[{ends[0]}, {ends[1]}]"
+    if np.isinf(low) or np.isinf(high):
+        numbers[1:], chance = ["none", "none"], "none"
+    if np.isnan(low) or np.isinf(low) or np.isinf(high):
+        interval = interval_in_words(low, high, "#.4g")
     return [name, *numbers, chance, interval, _number(wins, ".1f")]
+
+
+def interval_in_words(low: float, high: float, style: str = ".4g") -> str:
+    """An interval that may be unknown, or open at one end or both."""
+    if np.isnan(low) or np.isnan(high):
+        return "unknown"
+    if np.isinf(low) and np.isinf(high):
+        return "none"
+    if np.isinf(high):
+        return f"{_number(low, style)} or more"
+    if np.isinf(low):
+        return f"{_number(high, style)} or less"
+    return f"[{_number(low, style)}, {_number(high, style)}]"
 
 
 def _category_record(term: Term, test: JointTest) -> dict[str, Any]:

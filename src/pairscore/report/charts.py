@@ -17,6 +17,7 @@ import numpy as np
 from pairscore.report.words import (
     brief,
     from_to,
+    interval,
     number,
     number_of,
     percent,
@@ -57,7 +58,10 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Axis:
-    """Where values lie on the drawing: ``low`` at ``start`` and ``high`` at ``end``."""
+    """Where values lie on the drawing: ``low`` at ``start`` and ``high`` at ``end``.
+
+    An open end of an interval is at the end of the axis.
+    """
 
     low: float
     high: float
@@ -65,6 +69,7 @@ class Axis:
     end: float
 
     def __call__(self, value: float) -> float:
+        value = float(np.clip(value, self.low, self.high)) if np.isinf(value) else value
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
     def ticks(self, number: int = 5) -> list[float]:
@@ -193,9 +198,9 @@ def interval_chart(
         y = 8 + ROW * (row + 0.5)
         parts.append(text(name_end, y + 4, next(names) if mark else "⋮", "end"))
         if mark:
-            has_interval = np.isfinite(mark.low) and np.isfinite(mark.high)
-            interval = line(x(mark.low), y, x(mark.high), y, "interval") if has_interval else ""
-            parts.append(group(mark.tip, interval, dot(x(mark.value), y, "accent")))
+            has_interval = not (np.isnan(mark.low) or np.isnan(mark.high))
+            reach = line(x(mark.low), y, x(mark.high), y, "interval") if has_interval else ""
+            parts.append(group(mark.tip, reach, dot(x(mark.value), y, "accent")))
     return drawing(bottom, label, parts)
 
 
@@ -221,7 +226,7 @@ def item_chart(items: Sequence[RankedItem], average: float) -> str:
 
 def _item_mark(item: RankedItem) -> Mark:
     tip = (
-        f"{item.name}: score {number(item.score)} ({number(item.low)} to {number(item.high)}), rank"
+        f"{item.name}: score {number(item.score)} ({interval(item.low, item.high, '.4g')}), rank"
         f" {item.rank} ({from_to(item.rank_low, item.rank_high)})"
     )
     return Mark(item.name, item.score, item.low, item.high, tip)
@@ -236,7 +241,7 @@ def coefficient_chart(coefficients: Sequence[Coefficient], title: str) -> str:
 def _coefficient_mark(one: Coefficient) -> Mark:
     more = "an item wins" if one.is_level else "one standard deviation more wins"
     tip = (
-        f"{one.feature}: {number(one.coef)} ({number(one.low)} to {number(one.high)})"
+        f"{one.feature}: {number(one.coef)} ({interval(one.low, one.high, '.4g')})"
         f"{'' if one.is_level else ' per unit'}; {more} {wins(one.wins_of_100)} of 100"
     )
     return Mark(one.feature, one.coef * one.sd, one.low * one.sd, one.high * one.sd, tip)
@@ -257,7 +262,7 @@ def comparison_effect_chart(effects: Sequence[Effect]) -> str:
 
 
 def _effect_mark(one: Effect) -> Mark:
-    tip = f"{one.name}: {number(one.value)} ({number(one.low)} to {number(one.high)})"
+    tip = f"{one.name}: {number(one.value)} ({interval(one.low, one.high, '.4g')})"
     return Mark(one.name, one.value, one.low, one.high, tip)
 
 
@@ -313,7 +318,7 @@ def order_chart(items: Sequence[RankedItem], average: float, top: str = "highest
     intervals = "".join(
         f"M{across:.1f} {y(item.low):.1f}V{y(item.high):.1f}"
         for across, item in points
-        if np.isfinite(item.low)
+        if not np.isnan(item.low)
     )
     scores = " ".join(f"{across:.1f},{y(item.score):.1f}" for across, item in points)
     parts = [

@@ -143,8 +143,13 @@ def _chance_check(p: float, what: str, rule: str) -> Check:
 
 
 def chance_p(model: RankRegression) -> float:
-    """p-value of Wald's test that all coefficients are zero; NaN without their covariance."""
+    """p-value of Wald's test that all coefficients are zero; NaN without their covariance.
+
+    And where comparisons are separated.
+    """
     covariance = model.covariance_
+    if model.result_.recession is not None:  # a prior is part of it
+        return float("nan")
     if covariance is None or not np.isfinite(covariance).all() or not covariance.any():
         return float("nan")
     return wald(model.coef_, covariance)[2]

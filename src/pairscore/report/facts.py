@@ -20,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import ALONE, Workers
 from pairscore.errors import PairscoreError, PairscoreWarning, without_password
-from pairscore.estimators.results import REACH, Effects
+from pairscore.estimators.results import REACH, Fit
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Wording
 from pairscore.evaluation.measures import CalibrationBin, calibration
-from pairscore.model.contrasts import WITH_RIDGE
+from pairscore.model.contrasts import WITH_RIDGE, effect_intervals
 from pairscore.model.predict import Scale, scale_of
 from pairscore.model.regression import RankRegression
 from pairscore.model.summary import Summary
@@ -415,7 +415,7 @@ def effects_facts(model: RankRegression, data: Comparisons) -> EffectsFacts:
     return EffectsFacts(
         of_items=effects_of_items(model, data) if model.n_features_in_ else [],
         of_items_in_words=with_spaces(of_items),
-        of_comparisons=effects_of_comparisons(model.effects_),
+        of_comparisons=effects_of_comparisons(model.result_),
         context_in_words=[
             _sentence(text) for one in model.context_of_items_.values() if (text := one["in_words"])
         ],
@@ -445,15 +445,14 @@ def effects_of_items(model: RankRegression, data: Comparisons) -> list[Effect]:
     return sorted(effects, key=lambda effect: -effect.value)
 
 
-def effects_of_comparisons(effects: Effects | None) -> list[Effect]:
+def effects_of_comparisons(fit: Fit) -> list[Effect]:
     """Effects of context, sides and ties, in the order of the fit."""
-    if effects is None:
+    if fit.effects is None:
         return []
-    columns = effects.to_columns()
-    rows = zip(*(columns[name] for name in ("name", "kind", "coef", "std_error")), strict=True)
+    columns, ends = fit.effects.to_columns(), effect_intervals(fit)
+    rows = zip(*(columns[name] for name in ("name", "kind", "coef")), strict=True)
     return [
-        Effect(LABELS[kind].format(name), value, value - REACH * error, value + REACH * error, kind)
-        for name, kind, value, error in rows
+        Effect(LABELS[kind].format(name), value, *ends[name], kind) for name, kind, value in rows
     ]
 
 

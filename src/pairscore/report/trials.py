@@ -382,6 +382,8 @@ def misordered_by_intervals(model: RankRegression, X: np.ndarray) -> float:
     """
     if model.covariance_ is None or not np.isfinite(model.covariance_).all():
         return NAN
+    if model.result_.recession is not None:  # a prior is part of the covariance
+        return NAN
     spread = moments(X).covariance
     error, b = spread @ model.covariance_, model.coef_
     length = float(b @ spread @ b)

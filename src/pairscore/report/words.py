@@ -7,7 +7,7 @@ arguments, and names cut to the width that a chart has for them.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from math import isfinite
+from math import isfinite, isinf, isnan
 from unicodedata import east_asian_width
 
 CLEARLY = 0.05  # p-value up to which a category is said to matter
@@ -55,12 +55,19 @@ def with_spaces(text: str) -> str:
 
 
 def interval(low: float, high: float, style: str = ".3g") -> str:
-    """Both ends of an interval, or that it is unknown.
+    """Both ends of an interval, or that it is unknown, or open at one end or both.
 
     >>> interval(0.5, 1.25), interval(float("nan"), float("nan"))
     ('0.5 to 1.25', 'unknown')
+    >>> interval(0.5, float("inf")), interval(-float("inf"), float("inf"))
+    ('0.5 or more', 'none')
     """
-    return f"{number(low, style)} to {number(high, style)}" if isfinite(low) else "unknown"
+    if isnan(low) or isnan(high):
+        return "unknown"
+    if isinf(low) or isinf(high):
+        upper = "none" if isinf(high) else f"{number(high, style)} or less"
+        return upper if isinf(low) else f"{number(low, style)} or more"
+    return f"{number(low, style)} to {number(high, style)}"
 
 
 def from_to(low: float, high: float) -> str:

@@ -34,6 +34,7 @@ from pairscore.estimators.closed_form import (
     refuse_few_items,
     scale_notes,
     shrink_covariance,
+    side_threshold,
     split_covariance,
 )
 from pairscore.estimators.diagnostics import pairing_note
@@ -52,8 +53,9 @@ from pairscore.estimators.likelihood import (
     likelihood_basis,
     maximise,
 )
+from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import Estimate, Note
-from pairscore.estimators.separation import Curvature
+from pairscore.estimators.separation import SIDE, Curvature, separation_note
 from pairscore.estimators.settings import Settings
 from pairscore.streaming.data import StreamData
 from pairscore.streaming.passes import XX, ScoreSums
@@ -109,12 +111,22 @@ def closed_direction(data: Any) -> Direction:
     return Direction(closed_form(basis, data.label_sum, m), basis, center, penalty, freedom)
 
 
-def fit_closed_form(data: StreamData) -> Estimate:
-    """Split, pooled or paired."""
+def fit_closed_form(data: StreamData, recession: Callable[..., Recession]) -> Estimate:
+    """Split, pooled or paired; ``recession`` is made of direction and theta of those separated."""
     settings, found = data.settings, closed_direction(data)
     b, center = found.b, found.center
-    scale, notes = link_scale(data, data.table.times(b), center.sd * b, found.freedom)
-    estimate = closed_estimate(settings, found, scale, notes)
+    scale, threshold = link_scale(data, data.table.times(b), center.sd * b, found.freedom)
+    estimate = closed_estimate(settings, found, scale, scale_notes(scale.converged))
+    if threshold is not None:
+        side = [1.0] * settings.side_effect
+        only_side = not ridge_is_weak(settings.l2, data.weight_unit)
+        direction = np.append(0 * b, side) if only_side else np.append(b, [-threshold] * len(side))
+        theta = np.append(estimate.coef, [scale.side_effect] * len(side))
+        given = recession(direction, theta, only_side)
+        names = [*data.items.feature_names, *[SIDE] * len(side)]
+        held = [name for name, of in zip(names, given.touched, strict=True) if of]
+        notes = [separation_note(held), *estimate.notes]
+        estimate = replace(estimate, recession=given, notes=notes)
     if settings.side_effect and not scale.ridge[1]:
         estimate = replace(estimate, side_basis=data.side_basis(found.penalty))
     if settings.inference is None:
@@ -170,8 +182,10 @@ class ScalePasses:
 
 def link_scale(
     data: StreamData, scores: np.ndarray, standard_coef: np.ndarray, freedom: float
-) -> tuple[Scale, list[Note]]:
+) -> tuple[Scale, float | None]:
     """Scale of a closed form on the link; see :func:`pairscore.estimators.closed_form.link_scale`.
+
+    And where it and a side explain all comparisons, the difference between wins and losses.
 
     The first pass, at and near the scale of the sample, is mostly enough; it also gives what the
     guard against overfitting and the test for separation need.
@@ -180,7 +194,7 @@ def link_scale(
     norm = float(np.sum(standard_coef**2))
     ridge = (settings.l2 * norm, 0.0)
     start = _sample_scale(data, scores, ridge)
-    at = float(start[0])  # where the sums are made
+    at, start_side = start.tolist()  # where the sums are made
     series = settings.link.is_logistic and not side
     sums = data.score_pass("Scale", start[0] * scores, start[1], wants=("squared",), series=series)
     weak = ridge_is_weak(settings.l2, data.first.weight_unit)
@@ -202,8 +216,10 @@ def link_scale(
     guard = _guard(data, sums, at, float(data.tally.net_wins @ scores), freedom)
     if near is not None and near * guard >= 1 - NEAR:
         data.agreed.append(sums.at_scale(near * guard))
-    scale = Scale(factor * guard, side_effect, guard, n_iterations, ridge)
-    return scale, scale_notes(separated, converged)
+    scale = Scale(factor * guard, side_effect, guard, n_iterations, ridge, converged=converged)
+    # the sums are of scores and side at the start
+    ends = sums.losses.high - start_side, sums.wins.low - start_side
+    return scale, side_threshold(*ends) / at if separated else None
 
 
 def _sample_scale(data: StreamData, scores: np.ndarray, ridge: tuple[float, float]) -> np.ndarray:

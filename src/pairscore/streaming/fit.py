@@ -12,11 +12,12 @@ import numpy as np
 from pairscore.core.newton import Derivatives, Step, minimise, solve_falling
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.scale import DECIDED, PRIOR_SD, RIGHT, WRONG, AlongScore, pull_of_decided
-from pairscore.core.whitening import SMALLEST_SHARE, whitening_basis
+from pairscore.core.whitening import whitening_basis
 from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import SEPARATION_L2, refuse_too_many_features, ridge_is_weak
 from pairscore.estimators.inference import Likelihood, no_likelihood
 from pairscore.estimators.likelihood import SMALLEST_GAIN
+from pairscore.estimators.recession import Recession, least_certain
 from pairscore.estimators.results import Estimate, Fit, Note, kept_notes
 from pairscore.estimators.separation import (
     NO_GAIN,
@@ -202,7 +203,7 @@ def check_first(data: StreamData) -> tuple[StreamData, list[Note]]:
 def fit_parts(data: StreamData) -> Estimate:
     """The estimate of the settings' method; see :func:`pairscore.estimators.likelihood`."""
     if data.settings.method != "mle":
-        return fit_closed_form(data)
+        return fit_closed_form(data, partial(closed_recession, data))
     separates = partial(separates_all, data)
     best, notes = maximum_of_parts(data, separates), []
     if best.separated and ridge_is_weak(data.settings.l2, data.weight_unit):
@@ -211,9 +212,12 @@ def fit_parts(data: StreamData) -> Estimate:
         prior = SEPARATION_L2 * data.weight_unit
         best, notes = maximum_of_parts(data, separates, prior), [separation_note([SIDE])]
     found = curvature_of_parts(data, best.theta, best.ridge)
-    notes += best.notes
-    args = found.basis, found.covariance, best.n_iterations, notes
-    return likelihood_estimate(data, best.theta, *args)
+    args = found.basis, found.covariance, best.n_iterations, notes + best.notes
+    estimate = likelihood_estimate(data, best.theta, *args)
+    if not notes:
+        return estimate
+    side = np.eye(len(best.theta))[-1]
+    return replace(estimate, recession=closed_recession(data, side, best.theta, True))
 
 
 def gains_of(data: StreamData, direction: np.ndarray) -> tuple[Gains, Cut]:
@@ -237,7 +241,7 @@ def chosen(data: StreamData, *cuts: Cut, touched: bool = False) -> StreamData:
     choice, size = Choice(cuts, touched), max(len(data.first.sample), 1)
     reader: Any = ChosenRows(data.reader, choice)
     first, stride = data.first, 0
-    while (more := 1 + int(first.number) // size) != stride:  # they may be few of all
+    while (more := 1 + max(int(first.number) - 1, 0) // size) != stride:  # they may be few of all
         first, stride = (
             data.run("Separation", TallyTask(reader, len(data.items), more), data.parts),
             more,
@@ -295,14 +299,49 @@ def fit_separated(data: StreamData, direction: np.ndarray) -> Estimate:
         )
     unit = np.where(unit > 0, unit, 1.0)
     basis = replace(found.basis, open_directions=never_seen / unit[:, None], unit=unit)
-    touched = np.linalg.norm(directions * unit[:, None], axis=1) > SMALLEST_SHARE
+    recession = recession_of(data, part, directions, held.theta, origin)
     names = [*data.items.feature_names, *[SIDE] * data.settings.side_effect]
-    some = None if touched.all() else [name for name, of in zip(names, touched, strict=True) if of]
-    notes = [separation_note(some), *held.notes]
+    touched = [name for name, of in zip(names, recession.touched, strict=True) if of]
+    notes = [separation_note(touched), *held.notes]
     estimate = likelihood_estimate(
         data, held.theta, basis, found.covariance, held.n_iterations, notes
     )
-    return replace(estimate, separated=directions)
+    return replace(estimate, recession=recession)
+
+
+def recession_of(
+    data: StreamData,
+    part: StreamData,
+    directions: np.ndarray,
+    theta: np.ndarray,
+    origin: np.ndarray,
+) -> Recession:
+    """See :func:`pairscore.estimators.separation.recession_of`, of the sample of what is explained.
+
+    Only of few comparisons the sample is all of them; of more, intervals are the wider for it.
+    """
+    unit = np.append(data.item_moments.sd, [1.0] * data.settings.side_effect)
+    votes = part.first.sample
+    left, right = (part.table.take(items) for items in (votes.left, votes.right))
+    rows = votes.outcome[:, None] * (left - right)
+    if part.settings.side_effect:
+        rows = np.column_stack([rows, votes.outcome])
+    rows, amount = least_certain(rows, votes.amount / data.weight_unit, theta)
+    return Recession(directions, np.where(unit > 0, unit, 1.0), rows, amount, origin)
+
+
+def closed_recession(
+    data: StreamData, direction: np.ndarray, theta: np.ndarray, only_side: bool
+) -> Recession:
+    """See :func:`pairscore.estimators.closed_form.closed_recession`."""
+    unit = np.append(data.item_moments.sd, [1.0] * data.settings.side_effect)
+    gains, cut = gains_of(data, direction)
+    cut = replace(cut, smallest=NO_GAIN * gains.largest)
+    part = chosen(data, cut, touched=True)
+    if only_side:
+        return recession_of(data, part, direction[:, None], theta, theta * (1 - direction))
+    directions = directions_between(unseen(chosen(data, cut), unit), unseen(data, unit), unit)
+    return recession_of(data, part, directions, theta, theta)
 
 
 @dataclass

@@ -10,9 +10,13 @@ import numpy as np
 from pairscore.core.newton import solve_falling
 from pairscore.core.sandwich import centred_meat
 from pairscore.core.scale import PRIOR_SD, Scale
-from pairscore.errors import NotConvergedWarning, PairscoreError, RoundNeededWarning
+from pairscore.errors import (
+    PairscoreError,
+    RoundNeededWarning,
+    SeparationWarning,
+)
 from pairscore.estimators.closed_form import overfit_guard
-from pairscore.estimators.fit_data import refuse_too_many_features
+from pairscore.estimators.fit_data import refuse_too_many_features, ridge_is_weak
 from pairscore.estimators.inference import (
     Likelihood,
     error_of_sums,
@@ -166,8 +170,9 @@ def _merge_closed_form(sums: RoundSums) -> RankRegression:
         return float(lagrange(at, u) @ arrays["score"]) - ridge[0] * float(np.exp(u))
 
     u = solve_falling(slope, float(at[0]), float(at[-1]))
-    if not at[0] < u < at[-1]:
-        notes = [*notes, (NotConvergedWarning, SEPARATED)]
+    if not at[0] < u < at[-1]:  # a scale without an end has no intervals
+        notes, kind = [*notes, (SeparationWarning, SEPARATED)], None
+        data = replace(data, settings=replace(data.settings, inference=None))
     guard = _guard(data, found, arrays)
     scale = Scale(float(np.exp(u)) * guard, 0.0, guard, 1, ridge)
     estimate = closed_estimate(data.settings, found, scale, notes)
@@ -179,7 +184,14 @@ def _merge_closed_form(sums: RoundSums) -> RankRegression:
     return _model(replace(point, number=point.number + 1), estimate, shares)
 
 
-SEPARATED = "no scale of the closed form fits best: the comparisons may be separated; use a ridge."
+SEPARATED = (
+    "no scale of the closed form fits best, so that there are no intervals: the comparisons may be"
+    " separated; use a ridge."
+)
+ALL_EXPLAINED = (
+    "the score predicts every comparison correctly, so that the likelihood has no maximum and there"
+    " are no intervals; use a ridge."
+)
 
 
 def _guard(data: SiteTotal, found: Direction, arrays: dict[str, np.ndarray]) -> float:
@@ -257,6 +269,11 @@ def _merge_likelihood(sums: RoundSums) -> RankRegression:
     data = replace(data, settings=replace(data.settings, inference=kind))
     theta, side = np.array(point.theta), point.total.terms.side_effect
     sd = data.item_moments.sd
+    decided, right = arrays["agreed"].tolist()
+    is_explained = right >= decided and not data.n_tied
+    if is_explained and ridge_is_weak(data.settings.l2, data.weight_unit):
+        notes, kind = [*notes, (SeparationWarning, ALL_EXPLAINED)], None
+        data = replace(data, settings=replace(data.settings, inference=None))
     ridge = np.append(data.settings.l2 * sd**2, [0.0] * side)
     equations = LikelihoodSums(arrays["expected"], arrays["observed"], arrays["taken"])
     meat = arrays["items"] - arrays["pairs"]
