@@ -332,11 +332,11 @@ def test_the_agreement_of_judges_stands_beside_the_accuracy(tmp_path):
     assert labels[labels.index("agreement") + 1 :][:2] == ["between judges", "within judges"]
     between, within = (model.judge_agreement_[kind] for kind in ("between", "within"))
     assert facts["between judges"] == (
-        f"two judges named the same winner in {between['share']:.1%} of the pairs that both"
+        f"two judges named the same winner in {between['share']:.0%} of the pairs that both"
         f" compared"
-        f" (95 %: {between['low']:.1%} to {between['high']:.1%}, from {between['n_pairs']} pairs);"
-        " no score that is the same for all judges could predict more than about"
-        f" {between['ceiling']:.1%} (95 %: up to {between['ceiling_high']:.1%}) of such answers"
+        f" (95 %: {between['low']:.0%} to {between['high']:.0%}, from {between['n_pairs']} pairs);"
+        " at best, one score for all judges could predict about"
+        f" {between['ceiling']:.0%} (95 %: up to {between['ceiling_high']:.0%}) of such answers"
         " correctly"
     )
     assert facts["within judges"].startswith(

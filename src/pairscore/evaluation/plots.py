@@ -67,7 +67,7 @@ def coefficients(model: Any, *, level: float = 0.95, per_sd: bool = True, ax: An
     rows = summary.shown_rows()
     unit = summary.one_sd() if per_sd else np.ones(len(columns["coef"]))
     coef, error = (unit * np.array(columns[name]) for name in ("coef", "std_error"))
-    half = normal_width(level) * error
+    half = model.result_.width(level) * error
     names = [columns["feature"][row] for row in rows]
     ax = _rows_with_intervals(ax, names, coef[rows], half[rows], half[rows])
     ax.axvline(0, color=GREY, linewidth=1, linestyle=":")

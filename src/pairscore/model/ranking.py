@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from pairscore.core.links import normal_width, scheffe_width
+from pairscore.core.links import scheffe_width
 from pairscore.core.outcomes import averaged_probabilities
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import feature_keys
@@ -250,13 +250,15 @@ def _rank_groups(
 
 
 def _width(fit: Fit, level: float, simultaneous: bool, n: int) -> float:
-    width = normal_width(level)  # refuses a level outside of (0, 1)
+    width = fit.width(level)  # refuses a level outside of (0, 1)
     if not simultaneous:
         return width
-    if fit.item_effects is None:
-        return scheffe_width(level, fit.n_features)
-    # every item has an error of its own: n scores and n (n - 1) / 2 differences (Bonferroni)
-    return normal_width(1 - 2 * (1 - level) / (n * (n + 1)))
+    # where every item has an error of its own: n scores and n (n - 1) / 2 differences (Bonferroni)
+    bonferroni = fit.width(1 - 2 * (1 - level) / (n * (n + 1)))
+    if fit.item_effects is not None:
+        return bonferroni
+    scheffe = scheffe_width(level, fit.n_features, fit.df_error)
+    return scheffe if fit.df_error is None else min(scheffe, bonferroni)
 
 
 def _centred(fit: Fit, pieces: Pieces, known: KnownItems | None) -> Iterator[np.ndarray]:
@@ -313,7 +315,7 @@ def pair_differences(
             refuse_unknown_abilities(fit, known.effect, items.ids, row)
         variance = _variance_of_effects(fit, (first, second), rows)
     errors = np.hypot(errors, np.sqrt(variance))
-    half, law = normal_width(level) * errors, fit.outcome_law
+    half, law = fit.width(level) * errors, fit.outcome_law
     averaged = fit.item_effects is not None and not fit.item_effects.free
     loss, _, win = averaged_probabilities(law, values, np.sqrt(averaged * variance))
     low, high = (law.win_chance(values + reach) for reach in (-half, half))
@@ -344,7 +346,7 @@ def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndar
     """
     eta, law = score_differences(fit, data), fit.outcome_law
     unknown = np.zeros(len(data)) if fit.item_effects is None else difference_spread(fit, data)
-    half = normal_width(level) * np.hypot(unknown, contrast_errors(fit, data))
+    half = fit.width(level) * np.hypot(unknown, contrast_errors(fit, data))
     loss, tie, win = outcome_probabilities(fit, data)
     (loss_low, tie_a, win_low), (loss_high, tie_b, win_high) = (
         law.probabilities(eta + reach) for reach in (-half, half)
@@ -360,7 +362,7 @@ def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndar
     at_zero = law.probabilities(np.zeros(1))[1]
     most = np.where(np.abs(eta) < half, at_zero, np.maximum(tie_a, tie_b))
     by_score = np.minimum(tie_a, tie_b), most
-    return columns | {"tie": tie} | _tie_interval(fit, eta, tie, by_score, normal_width(level))
+    return columns | {"tie": tie} | _tie_interval(fit, eta, tie, by_score, fit.width(level))
 
 
 def _tie_interval(

@@ -17,10 +17,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from pairscore.core.links import interval_width
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import ALONE, Workers
 from pairscore.errors import PairscoreError, PairscoreWarning, without_password
-from pairscore.estimators.results import REACH, Effects
+from pairscore.estimators.results import Effects
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Wording
 from pairscore.evaluation.measures import CalibrationBin, calibration
@@ -155,6 +156,9 @@ class ReportFacts:
     best_accuracy: float
     wrong: WrongShare
     judge_agreement: list[str]
+    interval_scope: str
+    for_these_judges: bool
+    judge_tastes: str
     prospects: list[Prospect]
     no_prospects: str
     checks: list[Check]
@@ -302,6 +306,9 @@ def report_facts(
         exposures=exposure_bars(np.array([item.comparisons for item in ranked])),
         **_amounts(data),
         judge_agreement=[_sentence(one["in_words"]) for one in model.judge_agreement_.values()],
+        interval_scope=fit.interval_scope,
+        for_these_judges=bool(fit.interval_scope) and fit.df_error is None,
+        judge_tastes=_sentence(tastes) if (tastes := fit.judge_tastes.get("in_words")) else "",
         prospects=predicted,
         no_prospects=no_prospects,
         checks=[*found, *judge_checks(model, data, probability)],
@@ -411,7 +418,7 @@ def effects_of_items(model: RankRegression, data: Comparisons) -> list[Effect]:
     known = model.known_items(data.items)
     if known is None or not known.effect.any():
         return []
-    half, names = REACH * np.sqrt(known.variance), data.items.names
+    half, names = model.result_.width(0.95) * np.sqrt(known.variance), data.items.names
     low, high = known.effect - half, known.effect + half
     effects = [
         Effect(str(names[row]), float(known.effect[row]), float(low[row]), float(high[row]))
@@ -424,10 +431,10 @@ def effects_of_comparisons(effects: Effects | None) -> list[Effect]:
     """Effects of context, sides and ties, in the order of the fit."""
     if effects is None:
         return []
-    columns = effects.to_columns()
+    columns, width = effects.to_columns(), interval_width(0.95, effects.df_error)
     rows = zip(*(columns[name] for name in ("name", "kind", "coef", "std_error")), strict=True)
     return [
-        Effect(LABELS[kind].format(name), value, value - REACH * error, value + REACH * error, kind)
+        Effect(LABELS[kind].format(name), value, value - width * error, value + width * error, kind)
         for name, kind, value, error in rows
     ]
 
