@@ -14,7 +14,8 @@ TIE_RULES
     Kupper 1967).
 INFERENCES
     What standard errors allow for: comparisons that share an item, also those that share a judge,
-    or nothing beyond the model. NO_INFERENCE, in Python also None, computes no standard errors.
+    or nothing beyond the model; ``auto`` is the second where ten judges or more are named, else the
+    first. NO_INFERENCE, in Python also None, computes no standard errors.
 RIDGES
     What a ridge is chosen for: comparisons with new items, or new comparisons of known items.
 USES
@@ -68,7 +69,7 @@ class Kept(str):
 METHODS = ("split", "pooled", "paired", "mle")
 LINKS = ("logit", "probit")
 TIE_RULES = ("half", "drop", "davidson", "rao-kupper")
-INFERENCES = ("items", "items+judges", "model")
+INFERENCES = ("auto", "items", "items+judges", "model")
 NO_INFERENCE = "none"
 RIDGES = ("auto", "auto-known")
 USES = ("known", "new")

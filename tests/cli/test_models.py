@@ -855,7 +855,7 @@ def test_a_fit_says_what_of_the_comparisons_it_did_not_use(study):
     more = {"Prüfer": judge, "rest": np.arange(300.0) % 7, "note": np.array(["x", "y"] * 150)}
     write_table(votes | more, "more.csv")
     notes = {
-        "'Prüfer' was not used; --judge-slopes estimates how careful": "--judge-slopes",
+        "'Prüfer' changes no score; --judge-slopes estimates how careful": "--judge-slopes",
         "ties count as half wins; --ties davidson estimates how likely": "--ties davidson",
         "of the comparisons, 'rest', 'note' were not used; --context takes": "--context rest",
     }

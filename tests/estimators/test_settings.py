@@ -39,7 +39,7 @@ REFUSED = {
 
 
 def test_the_defaults_are_a_plain_likelihood_fit():
-    assert check_settings() == Settings("mle", Logit())
+    assert check_settings() == Settings("mle", Logit(), inference="auto")
     assert all(setting.allows(DEFAULTS[name]) for name, setting in SETTINGS.items())
 
 

@@ -97,9 +97,9 @@ MODEL_OPTIONS = section(
     word(
         "--inference",
         (*INFERENCES, NO_INFERENCE),
-        "Intervals that allow for comparisons that share an item (items), or an item or a judge;"
-        " classical ones (model); or none.",
-        "items",
+        "Intervals that allow for other items (items), or for other items and other judges;"
+        " classical ones (model); or none. auto: for other judges too where ten or more are named.",
+        "auto",
     ),
     SELF_PAIRS_OPTION,
     option(

@@ -308,9 +308,12 @@ def show_unused_columns(items: Any) -> None:
 def show_unused_answers(study: Any, params: dict[str, Any], auto: bool) -> None:
     """Print a note on what the comparisons have and the fit does not use, and what could use it."""
     votes, judge = study.votes, study.vote_columns.get("judge", "judge")
-    of_judges = params["side_effect"] == "judges" or params["inference"] == "items+judges"
+    of_judges = params["side_effect"] == "judges"
     if votes.judge is not None and not (params["judge_slopes"] or of_judges or auto):
-        show_note(f"{judge!r} was not used; --judge-slopes estimates how careful each judge is.")
+        show_note(
+            f"{judge!r} changes no score; --judge-slopes estimates how careful each judge is, and"
+            " counts careless ones less."
+        )
     if params["ties"] == "half" and not auto and (votes.outcome == 0).any():
         show_note("ties count as half wins; --ties davidson estimates how likely a tie is.")
     if unused := [name for name in study.unused if not is_of_sheet(name, study.unused)]:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, expit, gammaincinv, log_ndtr, ndtr, ndtri
+from scipy.special import chdtrc, expit, fdtri, gammaincinv, log_ndtr, ndtr, ndtri, stdtr, stdtrit
 
 from pairscore.core import passes
 from pairscore.core.passes import (
@@ -271,11 +271,14 @@ def _check_link(link: Link) -> Link:
     return link
 
 
-def z_and_p(value: Any, error: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Values over their standard errors, and the two-sided p-values of these; NaN without one."""
+def z_and_p(value: Any, error: Any, df: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Values over their standard errors, and the two-sided p-values of these; NaN without one.
+
+    By the normal law, or Student's with ``df`` degrees of freedom.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         z = np.asarray(value, dtype=float) / np.asarray(error, dtype=float)
-    return z, 2 * ndtr(-np.abs(z))
+    return z, 2 * (ndtr(-np.abs(z)) if df is None else stdtr(df, -np.abs(z)))
 
 
 def chi_square_p(statistic: float, freedom: float) -> float:
@@ -295,13 +298,26 @@ def normal_width(level: float) -> float:
     return float(ndtri(0.5 + level / 2))
 
 
-def scheffe_width(level: float, n_features: int) -> float:
+def interval_width(level: float, df: float | None = None) -> float:
+    """How many standard errors an interval reaches: of the normal law, or of Student's with df."""
+    normal = normal_width(level)  # refuses a level outside of (0, 1)
+    return normal if df is None else float(stdtrit(df, 0.5 + level / 2))
+
+
+def scheffe_width(level: float, n_features: int, df: float | None = None) -> float:
     """How many standard errors intervals reach that hold for all scores at once (Scheffe 1953).
 
-    The root of the chi-square quantile with one degree of freedom per feature.
+    The root of the chi-square quantile with one degree of freedom for each of d features; with
+    ``df`` degrees of freedom of the covariance, that of Hotelling's quantile,
+    d df / (df - d + 1) F(d, df - d + 1), which is infinite where the features are more.
     """
     normal_width(level)  # refuses a level outside of (0, 1)
-    return float(np.sqrt(2 * gammaincinv(n_features / 2, level)))
+    if df is None:
+        return float(np.sqrt(2 * gammaincinv(n_features / 2, level)))
+    rest = df - n_features + 1
+    if rest <= 0:
+        return float("inf")
+    return float(np.sqrt(n_features * df / rest * fdtri(n_features, rest, level)))
 
 
 # -- passes over comparisons and over pairs --------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairscore.core.links import Link, OutcomeSums, normal_width, z_and_p
+from pairscore.core.links import Link, OutcomeSums, interval_width, normal_width, z_and_p
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import OPEN_SHARE, Basis
@@ -216,17 +216,18 @@ def kept_notes(notes: list[Note]) -> dict[str, list[str]]:
 class Effects:
     """What a comparison has beside its items, in the order of the covariance.
 
-    ``kinds`` are context, side or tie.
+    ``kinds`` are context, side or tie; ``df_error`` is as in :class:`Fit`.
     """
 
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     values: np.ndarray
     std_errors: np.ndarray
+    df_error: float | None = None
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The table as lists."""
-        z, p = z_and_p(self.values, self.std_errors)
+        z, p = z_and_p(self.values, self.std_errors, self.df_error)
         columns = {"coef": self.values, "std_error": self.std_errors, "z": z, "p": p}
         names = {"name": list(self.names), "kind": list(self.kinds)}
         return names | {name: column.tolist() for name, column in columns.items()}
@@ -337,7 +338,14 @@ class Fit:
     context_of_items : dict
         By name of a context column, and ``left`` for the side: how much of it varies within items
         (``rest``), whether it is related to them (``p_value``), and what to say of it.
-    judge_agreement : dict; see :func:`pairscore.effects.judges.judge_agreement`.
+    df_error : float or None
+        Degrees of freedom of Student's law, by which intervals and tests go that allow for other
+        judges: one less than the judges, as if they were equally busy. None for the normal law.
+    interval_scope : str
+        What intervals do, in words: allow for other judges, or hold for those of the comparisons;
+        empty where nobody knows who judged.
+    judge_tastes, judge_agreement : dict
+        See :func:`pairscore.effects.judges.judge_tastes` and ``judge_agreement`` there.
     record : dict
         Versions, fingerprint of the data (None until :attr:`full_record`), seed and command.
     fitted_scores : ndarray of shape (2, k) or None
@@ -393,6 +401,9 @@ class Fit:
     fitted_scores: np.ndarray | None = None  # models of before have none
     effects_covariance: np.ndarray | None = None
     judge_agreement: dict[str, dict[str, Any]] = field(default_factory=dict)
+    df_error: float | None = None  # as the three of models of before
+    interval_scope: str = ""
+    judge_tastes: dict[str, Any] = field(default_factory=dict)
     likelihood: "Likelihood | None" = None  # models of before have none
     note_kinds: list[str] = field(default_factory=list)
     recession: Recession | None = None  # models of before have none
@@ -432,6 +443,10 @@ class Fit:
     @property
     def inference(self) -> str | None:
         return self.settings.inference
+
+    def width(self, level: float) -> float:
+        """How many standard errors an interval of this level reaches."""
+        return interval_width(level, self.df_error)
 
     @property
     def tie_parameter(self) -> float | None:

@@ -47,7 +47,7 @@ def classical_abilities(settings: Settings) -> tuple[Settings, "list[Note]"]:
     if settings.inference in (None, "model"):
         return settings, []
     classical = replace(settings, inference="model")
-    if settings.inference == "items":
+    if settings.inference in ("auto", "items"):
         return classical, []
     text = (
         "intervals of abilities do not allow for judges who differ; they are the classical ones"

@@ -62,9 +62,9 @@ SETTINGS = {
     "method": _words("mle", METHODS),
     "link": Setting("logit", lambda value: True, "a link"),  # get_link says what is wrong with it
     "inference": Setting(
-        "items",
+        "auto",
         lambda value: value is None or _is_word(value, (*INFERENCES, NO_INFERENCE)),
-        "'items', 'items+judges', 'model' or None",
+        "'auto', 'items', 'items+judges', 'model' or None",
     ),
     "judge_slopes": _flag(),
     "context": Setting(

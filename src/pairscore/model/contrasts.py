@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
-from scipy.special import fdtrc, ndtr
+from scipy.special import fdtrc
 
 from pairscore.core.links import normal_width, z_and_p
 from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real, shown
@@ -41,6 +41,7 @@ ALL_OPEN = "the comparisons do not determine how they differ"
 ALL_HELD = "the comparisons are separated, so that only a prior holds these coefficients"
 HELD = "abilities are held back by more than their standard errors tell"
 FEW_ITEMS = "the compared items are too few to test all of these coefficients at once"
+FEW_JUDGES = "the judges are too few to test all of these coefficients at once"
 REMEDIES = {
     NO_COVARIANCE: "fit with inference='items'",
     WITH_RIDGE: "fit with l2=0",
@@ -48,6 +49,7 @@ REMEDIES = {
     ALL_HELD: "compare more items that are close to each other",
     HELD: "fit with l2=0 and item_effects=False to items that have won and lost",
     FEW_ITEMS: "compare more items, or test fewer coefficients",
+    FEW_JUDGES: "test fewer coefficients, or fit with inference='items'",
 }
 
 
@@ -59,7 +61,8 @@ class Contrast:
     """A weighted sum of coefficients: its estimate, standard error, interval, z and p.
 
     ``p`` is two-sided, of the hypothesis that the sum is zero; ``covariance`` says how the error
-    was computed, ``note`` what else there is to know.
+    was computed, ``note`` what else there is to know. ``df_error`` has the degrees of freedom of
+    Student's law; None of the normal one.
     """
 
     weights: dict[str, float]
@@ -72,6 +75,7 @@ class Contrast:
     p: float
     covariance: str
     note: str = ""
+    df_error: float | None = None
 
     def __str__(self) -> str:
         text = f"{sum_in_words(self.weights)} = {self.estimate:.4g}"
@@ -81,7 +85,8 @@ class Contrast:
             return f"{text} ({ends}, {100 * self.level:g} %); {self.note}"
         text += (
             f" (standard error {self.std_error:.3g}, {100 * self.level:g} % interval"
-            f" [{self.low:.4g}, {self.high:.4g}], z = {self.statistic:.2f}, {p_in_words(self.p)};"
+            f" [{self.low:.4g}, {self.high:.4g}],"
+            f" {statistic_name(self.df_error)} = {self.statistic:.2f}, {p_in_words(self.p)};"
             f" {self.covariance})"
         )
         return f"{text}; {self.note}" if self.note else text
@@ -135,6 +140,11 @@ class JointTest:
         return plain(vars(self))
 
 
+def statistic_name(df: float | None) -> str:
+    """What an estimate over its standard error is called: z, or t with its degrees of freedom."""
+    return "z" if df is None else f"t({df:.3g})"
+
+
 def sum_in_words(weights: Mapping[str, float]) -> str:
     """A weighted sum, such as ``style=oil - 0.5 style=ink``."""
     parts = [
@@ -159,7 +169,8 @@ def wald_test(
     And with them the named ``effects`` of comparisons.
     A single contrast is z squared, and compared as coefficients are; several with an item-robust
     covariance by Hotelling's law (see :func:`covariance_noise`, which has ``cells``), W factor
-    (n - q + 1) / (nq) ~ F(q, n - q + 1); others by chi-squared.
+    (n - q + 1) / (nq) ~ F(q, n - q + 1); others by chi-squared. A covariance that allows for other
+    judges has no more than their degrees of freedom.
     """
     kind, (determined, rank) = covariance_in_words(fit), determined_part(fit, rows)
 
@@ -180,11 +191,17 @@ def wald_test(
     C = block_diag(determined, np.eye(len(of_effects.names))[chosen])
     V = fit.full_covariance[: C.shape[1], : C.shape[1]]
     W, q, p = wald(C @ np.concatenate([fit.coef, of_effects.values]), C @ V @ C.T)
-    if q == 1 or kind not in ITEM_ROBUST or fit.n_items is None:
+    df = fit.df_error
+    if q == 1 and df is not None:
+        return JointTest(names, W, q, df, float(fdtrc(1, df, W)), kind, note)
+    if (q == 1 or kind not in ITEM_ROBUST or fit.n_items is None) and df is None:
         return JointTest(names, W, q, None, p, kind, note)
-    n, factor = covariance_noise(fit, q, cells)
+    n, factor = covariance_noise(fit, q, cells) if kind in ITEM_ROBUST else (np.inf, 1.0)
     if n < q:
         return no_test(FEW_ITEMS)
+    n = n if df is None else min(n, df)
+    if n < q:
+        return no_test(FEW_JUDGES)
     statistic, df_error = W * factor * (n - q + 1) / (n * q), n - q + 1
     p = float(fdtrc(q, df_error, np.maximum(statistic, 0.0)))
     return JointTest(names, statistic, q, df_error, p, kind, note)
@@ -204,7 +221,7 @@ def effect_intervals(fit: Fit, level: float = 0.95) -> dict[str, tuple[float, fl
     """Low and high end of every effect of comparisons, by name."""
     effects, d = effects_of_fit(fit), fit.n_features
     rows = np.eye(d + len(effects.names))[d:]
-    low, high = fit.interval_ends(rows, effects.values, effects.std_errors, normal_width(level))
+    low, high = fit.interval_ends(rows, effects.values, effects.std_errors, fit.width(level))
     return dict(zip(effects.names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
 
 
@@ -227,6 +244,15 @@ def covariance_in_words(fit: Fit) -> str:
         return KINDS[fit.inference]
     judges = ", robust to judges" if fit.inference == "items+judges" else ""
     return f"by the model with its item effects{judges}"
+
+
+def intervals_in_words(fit: Fit) -> str:
+    """The kind of the intervals, and for which items and judges they hold."""
+    if fit.inference is None:
+        return covariance_in_words(fit)
+    student = "" if fit.df_error is None else f" (t with {fit.df_error:.3g} degrees of freedom)"
+    scope = f"; they {fit.interval_scope}" if fit.interval_scope else ""
+    return f"95 %, {covariance_in_words(fit)}{student}{scope}"
 
 
 def _shown_errors(fit: Fit) -> tuple[np.ndarray, np.ndarray]:
@@ -254,7 +280,8 @@ class CoefficientTests:
     @property
     def p_values_(self) -> np.ndarray:
         """Two-sided, of the hypothesis that the coefficient is zero."""
-        return 2 * ndtr(-np.abs(self.z_values_))
+        fit = self._fitted()
+        return z_and_p(*_shown_errors(fit), fit.df_error)[1]
 
     def confidence_intervals(self, level: float = 0.95, method: str = "wald") -> np.ndarray:
         """One row per coefficient: low end, high end; without features, one per item's ability.
@@ -266,13 +293,14 @@ class CoefficientTests:
         Where comparisons are separated, Wald intervals end where the comparisons do: they are open,
         to infinity, at one end or both.
         """
-        fit, width = self._fitted(), normal_width(level)
+        fit = self._fitted()
+        width = fit.width(level)
         if method not in INTERVALS:
             raise PairscoreError(f"method is {shown(method)}; use 'wald' or 'profile'.")
         if method == "profile":
             from pairscore.effects.covariance import profile_intervals
 
-            return profile_intervals(fit, width)
+            return profile_intervals(fit, normal_width(level))
         coef, errors = _shown_errors(fit)
         if not fit.n_features and fit.item_effects is not None:
             coef, errors = fit.item_effects.effect, fit.item_effects.std_error
@@ -297,15 +325,16 @@ class CoefficientTests:
         note = SHRUNK if fit.l2 > WEAK_L2 else ""
         if row is not None and fit.held_by_prior(row[None])[0]:
             error, note = np.nan, SEPARATED
-        z, width = estimate / error if error != 0 else np.nan, normal_width(level)
+        z, p = map(float, z_and_p(estimate, error if error > 0 else np.nan, fit.df_error))
+        width = fit.width(level)
         ends = estimate - width * error, estimate + width * error
         if row is not None:
             values, errors = np.array([estimate]), np.array([error])
             low, high = fit.interval_ends(row[None], values, errors, width)
             ends = float(low[0]), float(high[0])
         known = {name: float(weight) for name, weight in weights.items()}
-        p, kind = float(2 * ndtr(-abs(z))), covariance_in_words(fit)
-        return Contrast(known, estimate, error, *ends, level, z, p, kind, note)
+        kind = covariance_in_words(fit)
+        return Contrast(known, estimate, error, *ends, level, z, p, kind, note, fit.df_error)
 
     def joint_test(self, names: str | Iterable[str]) -> JointTest:
         """Wald's test that the named coefficients are all zero.

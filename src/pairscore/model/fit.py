@@ -58,6 +58,7 @@ from pairscore.model.groups import (
 from pairscore.model.predict import fitted_scores, item_scores, scale_of_decided
 
 FEW_ITEMS = 50
+OTHER_JUDGES = "allow for other items and other judges"
 NOBODY_KNOWN = "a matrix of differences does not say who was compared"
 
 
@@ -146,6 +147,7 @@ def estimate(
     if not fit_data.X.shape[1]:
         settings, notes = without_features(fit_data, settings)
     else:
+        settings = allow_for_judges(data, settings)
         kind, notes = choose_inference(fit_data, settings)
         settings = replace(settings, inference=kind)
     if settings.choose_l2:
@@ -295,8 +297,10 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         comparisons=data if has_items else None,
         recipe=data.items.recipe,
         new_items=result.new_items,
-        judge_agreement=_judge_agreement(data, result.settings),
+        **_judge_facts(data, result),
     )
+    if fit.effects is not None:
+        fit = replace(fit, effects=replace(fit.effects, df_error=fit.df_error))
     if np.any(data.outcome == 0):
         scale = result.decided_scale or scale_of_decided(fit, result.difference, data)
         fit = replace(fit, decided_scale=scale)
@@ -309,13 +313,51 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     return replace(fit, fitted_scores=fitted_scores(fit, scores, result.compared, data.items.take))
 
 
-def _judge_agreement(data: Comparisons, settings: Settings) -> dict[str, dict[str, Any]]:
-    """Whether judges agree, where the data say who they are and anybody asks for intervals."""
+def allow_for_judges(data: Comparisons, settings: Settings) -> Settings:
+    """Settings whose intervals allow for other judges, if that is left to the data and they can."""
+    if settings.inference != "auto":
+        return settings
+    kind = "items"
+    if data.judge is not None and settings.method == "mle":
+        from pairscore.effects.judges import panel_of
+
+        kind = "items+judges" if panel_of(data).is_enough else "items"
+    return replace(settings, inference=kind)
+
+
+def _judge_facts(data: Comparisons, result: Estimate) -> dict[str, Any]:
+    """For which judges intervals hold, whether judges agree, and whether they differ in taste.
+
+    Nothing where the data do not say who judged, or nobody asks for intervals.
+    """
+    settings = result.settings
+    assert settings is not None
     if data.judge is None or settings.inference is None:
         return {}
-    from pairscore.effects.judges import judge_agreement
+    from pairscore.effects.judges import judge_agreement, judge_tastes, panel_of
 
-    return judge_agreement(data)
+    found, panel = {"judge_agreement": judge_agreement(data)}, panel_of(data)
+    if not panel.n_judges:
+        return found
+    if settings.inference == "items+judges":
+        freedom = max(panel.effective - 1, 1.0)
+        return found | {"df_error": freedom, "interval_scope": OTHER_JUDGES}
+    reason = panel.reason
+    if panel.is_enough:
+        reason = ""
+        if settings.method != "mle":
+            reason = "closed forms have no intervals that allow for other judges"
+        elif not data.items.values.shape[1]:
+            reason = "abilities have no intervals that allow for other judges"
+    others = "another" if panel.n_judges == 1 else "other judges"
+    scope = f"hold for {panel.in_words}; {others} may see it differently"
+    scope = f"{scope} ({reason})" if reason else scope
+    tie = 0.0 if result.effects is None else result.effects.of_kind("tie").get("tie", 0.0)
+    rule = TieRule(settings.ties, settings.link)
+    score = rule.derivatives(result.difference, data.outcome.astype(float), tie, value=False).eta
+    by_items = data.items.values.shape[1] > 0
+    tastes = judge_tastes(data, score, result.difference, by_items)
+    return found | {"interval_scope": scope, "judge_tastes": tastes}
 
 
 def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
@@ -451,7 +493,7 @@ def without_features(data: FitData, settings: Settings) -> tuple[Settings, list[
         )
     if settings.item_effects or settings.choose_item_effects:
         settings = replace(settings, item_effects=True, choose_item_effects=False)
-        by_items = settings.inference == "items"
+        by_items = settings.inference in ("auto", "items")
         return (replace(settings, inference="model") if by_items else settings), []
     settings, notes = classical_abilities(settings)
     bound, more = bound_abilities(data, replace(settings, item_effects=True, free_abilities=True))
@@ -459,9 +501,13 @@ def without_features(data: FitData, settings: Settings) -> tuple[Settings, list[
 
 
 def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[Note]]:
-    """Item-robust intervals need items, and more of them than parameters."""
-    if settings.inference not in ("items", "items+judges") or not data.has_items:
-        return ("model" if settings.inference else None), []
+    """Item-robust intervals need items, and more of them than parameters.
+
+    Those that are left to the data are item-robust, where it is not known who judged.
+    """
+    wanted = "items" if settings.inference == "auto" else settings.inference
+    if wanted not in ("items", "items+judges") or not data.has_items:
+        return ("model" if wanted else None), []
     n, parameters = data.n_items, data.X.shape[1] + settings.side_effect
     if n <= parameters + 1:
         text = (
@@ -475,5 +521,5 @@ def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[No
             f"with {plural(n, 'item')}, item-robust intervals are rough; below about {FEW_ITEMS}"
             " items, read them with care."
         )
-        return settings.inference, [(FewItemsWarning, text)]
-    return settings.inference, []
+        return wanted, [(FewItemsWarning, text)]
+    return wanted, []

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import softmax
 
 from pairscore.choices import SCALES
-from pairscore.core.links import normal_width
 from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from pairscore.core.scale import decided_scale, share_of_coin
 from pairscore.data.comparisons import Comparisons
@@ -82,7 +81,7 @@ def ability_columns(fit: Fit) -> dict[str, list[Any]]:
     quasi = effects.quasi_variance if known and effects.quasi_variance is not None else nothing
     order = np.argsort(-effects.effect, kind="stable")[: np.isfinite(effects.effect).sum()]
     ability, error = effects.effect[order], (effects.std_error if known else nothing)[order]
-    half, ids = normal_width(0.95) * error, order if effects.ids is None else effects.ids[order]
+    half, ids = fit.width(0.95) * error, order if effects.ids is None else effects.ids[order]
     with np.errstate(invalid="ignore"):  # a quasi-variance may be negative
         quasi_error = np.sqrt(quasi[order])
     columns = {

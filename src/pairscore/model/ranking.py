@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from pairscore.core.links import normal_width, scheffe_width
+from pairscore.core.links import scheffe_width
 from pairscore.core.outcomes import averaged_probabilities
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import feature_keys
@@ -315,13 +315,15 @@ def _rank_groups(
 
 
 def _width(fit: Fit, level: float, simultaneous: bool, n: int) -> float:
-    width = normal_width(level)  # refuses a level outside of (0, 1)
+    width = fit.width(level)  # refuses a level outside of (0, 1)
     if not simultaneous:
         return width
-    if fit.item_effects is None:
-        return scheffe_width(level, fit.n_features)
-    # every item has an error of its own: n scores and n (n - 1) / 2 differences (Bonferroni)
-    return normal_width(1 - 2 * (1 - level) / (n * (n + 1)))
+    # where every item has an error of its own: n scores and n (n - 1) / 2 differences (Bonferroni)
+    bonferroni = fit.width(1 - 2 * (1 - level) / (n * (n + 1)))
+    if fit.item_effects is not None:
+        return bonferroni
+    scheffe = scheffe_width(level, fit.n_features, fit.df_error)
+    return scheffe if fit.df_error is None else min(scheffe, bonferroni)
 
 
 def _centred(fit: Fit, pieces: Pieces, known: KnownItems | None) -> Iterator[np.ndarray]:
@@ -360,7 +362,7 @@ def pair_differences(
     (a, b), (left, right) = tables, rows
     values, errors = np.empty(len(left)), np.full(len(left), np.nan)
     open_low, open_high = np.full((2, len(left)), np.nan)  # of what only a prior holds
-    width = normal_width(level)
+    width = fit.width(level)
     first = known_items(fit, a)
     second = first if a is b else known_items(fit, b)
     for start in range(0, len(left), PAIR_BLOCK):
@@ -420,7 +422,7 @@ def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndar
     effects; the interval is for the chance between these two items, whatever their effects.
     """
     eta, law = score_differences(fit, data), fit.outcome_law
-    ends = score_intervals(fit, data, normal_width(level))
+    ends = score_intervals(fit, data, fit.width(level))
     loss, tie, win = outcome_probabilities(fit, data)
     (loss_low, tie_a, win_low), (loss_high, tie_b, win_high) = (
         law.probabilities(np.clip(end, -FAR, FAR)) for end in ends
@@ -436,7 +438,7 @@ def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndar
     at_zero = law.probabilities(np.zeros(1))[1]
     most = np.where((ends[0] < 0) & (ends[1] > 0), at_zero, np.maximum(tie_a, tie_b))
     by_score = np.minimum(tie_a, tie_b), most
-    return columns | {"tie": tie} | _tie_interval(fit, eta, tie, by_score, normal_width(level))
+    return columns | {"tie": tie} | _tie_interval(fit, eta, tie, by_score, fit.width(level))
 
 
 def _tie_interval(

@@ -61,9 +61,10 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
     side_effect : bool or "judges"
         Estimate an advantage of the left side (home, shown first, ...) on the link's scale, one for
         all or one for each judge.
-    inference : {"items", "items+judges", "model", None}
-        Intervals that allow for comparisons sharing an item, or an item or a judge, classical ones,
-        or none.
+    inference : {"auto", "items", "items+judges", "model", None}
+        Intervals that allow for other items, or for other items and other judges; classical ones,
+        or none. ``"auto"`` allows for other judges where the votes name ten or more
+        (``interval_scope_`` says what a fit does).
     judge_slopes : bool
         Give every judge a separate sharpness, 1 on average, shrunk towards 1.
     context : list of names or None
@@ -133,7 +134,7 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         l2: float | str = 0.0,
         shrinkage: float | str | None = None,
         side_effect: bool | str = False,
-        inference: str | None = "items",
+        inference: str | None = "auto",
         judge_slopes: bool = False,
         context: list[str] | None = None,
         ties: str = "half",

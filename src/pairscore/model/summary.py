@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.links import normal_width, z_and_p
+from pairscore.core.links import interval_width, z_and_p
 from pairscore.data.features import recipe_of
 from pairscore.errors import first_few
 from pairscore.estimators.diagnostics import p_in_words
@@ -16,8 +16,9 @@ from pairscore.model.contrasts import (
     PARTLY,
     JointTest,
     category_tests,
-    covariance_in_words,
     effect_intervals,
+    intervals_in_words,
+    statistic_name,
 )
 from pairscore.model.fit_input import compared_items
 from pairscore.model.groups import Term, shown_coefficients
@@ -84,9 +85,9 @@ class Summary:
         fit, shown = self._fit, self.shown
         no_errors = np.full(fit.n_features, np.nan)
         coef, errors = shown.coef, no_errors if shown.std_errors is None else shown.std_errors
-        z, p = z_and_p(coef, errors)
+        z, p = z_and_p(coef, errors, fit.df_error)
         rows = np.eye(fit.n_features) if shown.rows is None else shown.rows
-        low, high = fit.interval_ends(rows, coef, errors, normal_width(0.95))
+        low, high = fit.interval_ends(rows, coef, errors, fit.width(0.95))
         columns = {
             "coef": coef,
             "std_error": errors,
@@ -113,7 +114,7 @@ class Summary:
         decided = f"{fit.agreement:.1%} of the fit's decided comparisons agree with the score"
         noise = f"about {100 * fit.noise:.0f} of 100 {self._decided} contradict the score's order"
         undecided = "not known yet" if fit.tie_share < 1 else "no comparison was decided"
-        order, kind = fit.wording.order, covariance_in_words(fit)
+        order = fit.wording.order
         facts = [
             *([("ranking", order)] if order else []),
             ("items compared", "differences only" if fit.n_items is None else f"{fit.n_items:,}"),
@@ -124,7 +125,8 @@ class Summary:
             *((f"{kind} judges", one["in_words"]) for kind, one in fit.judge_agreement.items()),
             *self._new_items(),
             ("estimated noise", "not known yet" if np.isnan(fit.noise) else noise),
-            ("intervals", f"95 %, {kind}" if fit.inference else kind),
+            ("intervals", intervals_in_words(fit)),
+            *([("judges' taste", taste)] if (taste := fit.judge_tastes.get("in_words")) else []),
         ]
         parts = {
             "judges": fit.judges and fit.judges.in_words,
@@ -149,7 +151,8 @@ class Summary:
             return "one for each judge" if fit.settings.side_by_judge else "not estimated"
         if fit.side_effect_std_error is None:
             return f"{fit.side_effect:+.4g} for left"
-        interval = _interval(fit.side_effect, fit.side_effect_std_error, *self._effect_ends("left"))
+        error, ends = fit.side_effect_std_error, self._effect_ends("left")
+        interval = _interval(fit.side_effect, error, fit.df_error, *ends)
         return f"{fit.side_effect:+.4g} for left ({interval})"
 
     def _effect_ends(self, name: str) -> tuple[float, float]:
@@ -177,7 +180,7 @@ class Summary:
             if (row["kind"], row["name"]) != ("side", "left"):  # that one has a line of its own
                 label = EFFECT_LABELS[row["kind"]].format(name=row["name"], ties=self._fit.ties)
                 ends = self._effect_ends(row["name"])
-                interval = _interval(row["coef"], row["std_error"], *ends)
+                interval = _interval(row["coef"], row["std_error"], self._fit.df_error, *ends)
                 facts.append((label, f"{row['coef']:+.4g} ({interval})"))
         return facts
 
@@ -191,7 +194,8 @@ class Summary:
         fit, test = self._fit, self._fit.item_effects_test
         side = {"coef": fit.side_effect, "std_error": fit.side_effect_std_error}
         if fit.side_effect is not None and fit.side_effect_std_error is not None:
-            side |= dict(zip(("z", "p"), map(float, z_and_p(*side.values())), strict=True))
+            z, p = z_and_p(fit.side_effect, fit.side_effect_std_error, fit.df_error)
+            side |= {"z": float(z), "p": float(p)}
         likelihood = None if fit.likelihood is None else fit.likelihood.to_record()
         record = {
             **vars(fit.wording),
@@ -199,6 +203,8 @@ class Summary:
             "link": fit.link.name,
             "l2": fit.l2,
             "intervals": fit.inference,
+            "intervals_in_words": intervals_in_words(fit),
+            "df_error": fit.df_error,
             **{name: getattr(fit, name) for name in COUNTS_AND_SHARES},
             "likelihood": likelihood,
             "side_effect": None if fit.side_effect is None else side,
@@ -212,6 +218,7 @@ class Summary:
             "effects": [] if fit.effects is None else row_records(fit.effects.to_columns()),
             "context_of_items": fit.context_of_items,
             "judge_agreement": fit.judge_agreement,
+            "judge_tastes": fit.judge_tastes or None,
             "judges": [] if fit.judges is None else row_records(fit.judges.to_columns()),
             "ridge_curve": None if fit.ridge_curve is None else fit.ridge_curve.to_record(),
             "new_items": None if fit.new_items is None else vars(fit.new_items),
@@ -293,7 +300,9 @@ class Summary:
         columns = self._shown_columns()
         rows = zip(*columns.values(), strict=True)
         if not self.of_abilities:
-            lines = [[*HEADER], *map(self._coefficient_cells, rows)]
+            header = [*HEADER]
+            header[HEADER.index("z")] = "z" if self._fit.df_error is None else "t"
+            lines = [header, *map(self._coefficient_cells, rows)]
             table = text_table(lines[0], lines[1:], LAYOUT)
             if not 0 < width < max(map(len, table.splitlines())):
                 return table
@@ -408,16 +417,23 @@ def _often(share: float) -> str:
     return f"{share:.0f}" if share < 99.5 else "more than 99"
 
 
-def _interval(value: float, error: float | None, low: float = np.nan, high: float = np.nan) -> str:
+def _interval(
+    value: float,
+    error: float | None,
+    df: float | None,
+    low: float = np.nan,
+    high: float = np.nan,
+) -> str:
     if np.isinf(low) and np.isinf(high):
         return "no interval"
     if np.isinf(low) or np.isinf(high):
         return f"interval: {interval_in_words(low, high)}"
     if error is None or np.isnan(error):
         return "interval unknown"
-    half, (z, p) = normal_width(0.95) * error, z_and_p(value, error)
+    half, (z, p) = interval_width(0.95, df) * error, z_and_p(value, error, df)
     interval = f"interval [{value - half:.4g}, {value + half:.4g}]"
-    return f"standard error {error:.2g}, {interval}, z = {z:.2f}, {p_in_words(float(p))}"
+    statistic = f"{statistic_name(df)} = {z:.2f}"
+    return f"standard error {error:.2g}, {interval}, {statistic}, {p_in_words(float(p))}"
 
 
 def _cells(

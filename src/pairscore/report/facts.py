@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import ALONE, Workers
 from pairscore.errors import PairscoreError, PairscoreWarning, without_password
-from pairscore.estimators.results import REACH, Fit
+from pairscore.estimators.results import Fit
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Wording
 from pairscore.evaluation.measures import CalibrationBin, calibration
@@ -159,6 +159,9 @@ class ReportFacts:
     best_accuracy: float
     wrong: WrongShare
     judge_agreement: list[str]
+    interval_scope: str
+    for_these_judges: bool
+    judge_tastes: str
     prospects: list[Prospect]
     no_prospects: str
     checks: list[Check]
@@ -317,6 +320,9 @@ def report_facts(
         exposures=exposure_bars(np.array([item.comparisons for item in ranked])),
         **_amounts(data),
         judge_agreement=[_sentence(one["in_words"]) for one in model.judge_agreement_.values()],
+        interval_scope=fit.interval_scope,
+        for_these_judges=bool(fit.interval_scope) and fit.df_error is None,
+        judge_tastes=_sentence(tastes) if (tastes := fit.judge_tastes.get("in_words")) else "",
         prospects=predicted,
         no_prospects=no_prospects,
         checks=[*found, *judge_checks(model, data, probability)],
@@ -436,7 +442,7 @@ def effects_of_items(model: RankRegression, data: Comparisons) -> list[Effect]:
     known = model.known_items(data.items)
     if known is None or not known.effect.any():
         return []
-    half, names = REACH * np.sqrt(known.variance), data.items.names
+    half, names = model.result_.width(0.95) * np.sqrt(known.variance), data.items.names
     low, high = known.effect - half, known.effect + half
     effects = [
         Effect(str(names[row]), float(known.effect[row]), float(low[row]), float(high[row]))

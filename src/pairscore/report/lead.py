@@ -30,10 +30,18 @@ def lead_sentences(facts: "ReportFacts") -> list[str]:
             f"{' in one group' if facts.groups else ''} we can say which ranks higher (95 %"
             " confidence for each pair); the others are too close to call."
         )
+    sentences += _judges(facts)
     sentences += new_items_sentences(facts, in_short=True)
     if not facts.has_features:  # with features, the section of coefficients begins with it
         sentences.append(facts.meaning)
     return [*filter(None, sentences), verdict_of_checks(facts.checks)]
+
+
+def _judges(facts: "ReportFacts") -> list[str]:
+    """That intervals hold for these judges alone, and whether these differ in taste."""
+    if not facts.for_these_judges:
+        return []
+    return [f"The intervals {facts.interval_scope}. {facts.judge_tastes}".rstrip()]
 
 
 def _careless_judges(facts: "ReportFacts") -> list[str]:

@@ -69,6 +69,10 @@ from pairscore.streaming.tiles import PairTask
 NODES = np.array([-1.5, -0.5, 0.5, 1.5])  # in units of their distance
 FINE, COARSE = 0.01, 0.3  # distances of nodes, in the logarithm of a scale: fit for a cubic, most
 MOST_ROUNDS = 8
+IN_PARTS = (
+    "hold for these judges; other judges may see it differently (comparisons that are read in parts"
+    " have no intervals that allow for other judges)"
+)
 
 
 def fit_stream(
@@ -80,7 +84,7 @@ def fit_stream(
     l2: float | str = 0.0,
     shrinkage: float | str | None = None,
     side_effect: bool = False,
-    inference: str | None = "items",
+    inference: str | None = "auto",
     ties: str = "half",
     self_pairs: str = "error",
     covariance_items: Any = None,
@@ -111,7 +115,8 @@ def fit_stream(
         Parquet, CSV or JSONL with columns as ``RankRegression.fit`` knows them.
     method, link, l2, shrinkage, side_effect, inference, ties
         As in :class:`~pairscore.RankRegression`; ``l2`` and ``shrinkage`` are numbers, ``ties`` is
-        ``"half"`` or ``"drop"``, and ``inference`` is ``"items"``, ``"model"`` or None.
+        ``"half"`` or ``"drop"``, and ``inference`` is ``"items"``, which ``"auto"`` means here,
+        ``"model"`` or None: who judged is not looked at.
     self_pairs : {"error", "keep"}
     covariance_items : mask of shape (N,) or row numbers
         The items behind the covariance of ``method="split"``.
@@ -159,6 +164,8 @@ def fit_stream(
     }
     settings = check_settings(**given)
     refuse_settings(settings)
+    if settings.inference == "auto":
+        settings = replace(settings, inference="items")
     size, folder = bytes_of(memory), None if scratch is None else str(Path(scratch).absolute())
     source = Source(items, comparisons, self_pairs, covariance_items, columns)
     with ExitStack() as stack:
@@ -170,6 +177,9 @@ def fit_stream(
     if checkpoint is not None:
         Checkpoint(Path(checkpoint)).remove()
     fit = replace(fit, **kept_notes(notes + more))
+    names_judges = "judge" in columns or "judge" in data.parts[0].source.column_names()
+    if names_judges and settings.inference is not None:
+        fit = replace(fit, interval_scope=IN_PARTS)
     model = RankRegression(**(DEFAULTS | given))
     model.classes_ = np.array([-1, 1])
     return model._keep(fit, notes + more)

@@ -59,6 +59,10 @@ from pairscore.streaming.tiles import (
 
 CLOSE = 1e-13  # gap to the maximum, per comparison, at which rounds may end
 LONGEST_STEP = 3.0  # of a standardised coefficient
+AT_SITES = (
+    "hold for the judges at these sites; other judges may see it differently (sums do not say who"
+    " judged)"
+)
 
 
 @contextmanager
@@ -322,7 +326,8 @@ def _model(point: Point, estimate: Estimate, shares: dict[str, Any]) -> RankRegr
         **{"tie_share": data.tied / data.given} | shares,
     )
     notes: list[Note] = [*estimate.notes, *feature_notes(fit, estimate), *side_notes(fit, estimate)]
-    fit = replace(fit, **kept_notes(notes))
+    scope = "" if fit.covariance is None else AT_SITES
+    fit = replace(fit, interval_scope=scope, **kept_notes(notes))
     given = {"method": point.method, "link": terms.link, "ties": terms.ties, "l2": point.l2}
     given |= {"side_effect": terms.side_effect, "inference": point.inference}
     model = RankRegression(**(DEFAULTS | given))
