@@ -345,6 +345,9 @@ class Fit:
         The log-likelihood of the comparisons, or why there is none.
     wording : Wording
         The title of the study, and what the two ends of the ranking are called.
+    extreme_items : dict
+        Items of several comparisons that ``won`` or ``lost`` all of them: how many (``number``),
+        and the first few ``names``.
     note_kinds : list of str
         Names of the classes of the warnings whose texts are in ``notes``, in the same order.
     """
@@ -391,6 +394,7 @@ class Fit:
     judge_agreement: dict[str, dict[str, Any]] = field(default_factory=dict)
     likelihood: "Likelihood | None" = None  # models of before have none
     note_kinds: list[str] = field(default_factory=list)
+    extreme_items: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def full_record(self) -> dict[str, Any]:
