@@ -75,6 +75,10 @@ class BadRow:
         return f"line {self.line}{column}: {self.reason}: {self.text!r}"
 
 
+class OtherCaseError(PairscoreError):
+    """Comparisons name items whose ids differ from those of the table only in case."""
+
+
 class BadRowsError(PairscoreError):
     """A file has rows that cannot be read.
 
@@ -160,6 +164,14 @@ class FewJudgesWarning(PairscoreWarning):
 
 class OutlyingItemsWarning(PairscoreWarning):
     """Comparisons of some items go far against what their features predict."""
+
+
+class OneSidedWarning(PairscoreWarning):
+    """One side won every comparison, as in a table of winners and losers."""
+
+
+class AlikeNamesWarning(PairscoreWarning):
+    """Names of features, or ids of items, differ only in case."""
 
 
 class PairsNotRandomWarning(PairscoreWarning):

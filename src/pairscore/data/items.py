@@ -143,6 +143,20 @@ class Items:
         values = np.vstack([self.values, new.values])
         return replace(self, values=values, ids=ids)
 
+    @cached_property
+    def rows_of_fold(self) -> dict[str, list[int]]:
+        """Row numbers by the name without its case."""
+        rows: dict[str, list[int]] = {}
+        for row, name in enumerate(self.names):
+            rows.setdefault(str(name).casefold(), []).append(row)
+        return rows
+
+    @cached_property
+    def alike_ids(self) -> list[str]:
+        """Ids that differ from another one only in case."""
+        rows = [row for alike in self.rows_of_fold.values() if len(alike) > 1 for row in alike]
+        return [] if self.ids is None else self.ids[rows].tolist()
+
     @property
     def table_kind(self) -> str:
         """The kind of the caller's table by name, for a file."""

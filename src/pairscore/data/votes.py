@@ -12,7 +12,7 @@ name.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -41,7 +41,14 @@ from pairscore.data.tables import (
     is_missing,
     to_array,
 )
-from pairscore.errors import PairscoreError, bad_entries, first_few, first_rows, plural
+from pairscore.errors import (
+    OtherCaseError,
+    PairscoreError,
+    bad_entries,
+    first_few,
+    first_rows,
+    plural,
+)
 
 BLOCK = 1 << 14  # comparisons at a time, which stay in the cache
 TIE_WORDS = ("tie", "tie (bothbad)")
@@ -351,6 +358,23 @@ def _remedy(items: Items, is_blank: bool) -> str:
     return f"the item table has {number} ({known}): add the missing items or correct the ids"
 
 
+def refuse_other_case(entries: Sequence[Any], items: Items) -> None:
+    """Refuse entries that would all name an item if case did not matter, in one sentence."""
+    if items.ids is None or not all(isinstance(entry, str) for entry in entries):
+        return
+    found = {entry: items.rows_of_fold.get(entry.casefold(), []) for entry in entries}
+    if any(len(rows) != 1 for rows in found.values()):
+        return
+    ids = items.ids.tolist()
+    shown = first_few([f"{entry!r} for {ids[row]!r}" for entry, (row,) in found.items()], 3)
+    number = len(entries)
+    raise OtherCaseError(
+        f"{number:,} {'entry' if number == 1 else 'entries'} of the votes"
+        f" {'differs' if number == 1 else 'differ'} from the ids of the items only in case"
+        f" ({shown}); write the ids alike in both tables."
+    )
+
+
 def _rows(frame: Frame, columns: tuple[str, str], items: Items) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of the items that two columns name."""
     names = {column: column_of(frame, column) for column in columns}
@@ -364,6 +388,7 @@ def _rows(frame: Frame, columns: tuple[str, str], items: Items) -> tuple[np.ndar
         column, (bad, _) = next(iter(unknown.items()))
         entries = [name for _, names_of in unknown.values() for name in names_of]
         is_blank = not items.values.size and all(map(blank, entries))
+        refuse_other_case(entries, items)
         what = "no item" if is_blank else "unknown item"
         raise bad_entries(
             f"{plural(len(bad), 'comparison')} in column {column!r}"

@@ -354,6 +354,9 @@ class Fit:
         The log-likelihood of the comparisons, or why there is none.
     wording : Wording
         The title of the study, and what the two ends of the ranking are called.
+    extreme_items : dict
+        Items of several comparisons that ``won`` or ``lost`` all of them: how many (``number``),
+        and the first few ``names``.
     note_kinds : list of str
         Names of the classes of the warnings whose texts are in ``notes``, in the same order.
     recession : Recession or None
@@ -407,6 +410,7 @@ class Fit:
     likelihood: "Likelihood | None" = None  # models of before have none
     note_kinds: list[str] = field(default_factory=list)
     recession: Recession | None = None  # models of before have none
+    extreme_items: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def full_record(self) -> dict[str, Any]:

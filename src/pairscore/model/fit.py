@@ -55,6 +55,7 @@ from pairscore.model.groups import (
     side_notes,
     without_part,
 )
+from pairscore.model.oddities import extreme_items_of, odd_comparisons
 from pairscore.model.predict import fitted_scores, item_scores, scale_of_decided
 
 FEW_ITEMS = 50
@@ -103,6 +104,9 @@ def fit_comparisons(
         result = estimate(used, settings, rng, has_items, item_groups, start, ridge, workers)
         fit = _keep(used, result, has_items)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
+    if has_items:
+        notes = [*odd_comparisons(data), *notes]
+        fit = replace(fit, extreme_items=extreme_items_of(data))
     expected, found = fit.new_items, (fit.agreement, settings.choose_l2)
     if expected is not None and expected.is_hopeless(*found):
         notes.append(many_features_note(fit.n_features, fit.n_items or 0, expected, *found))

@@ -22,6 +22,7 @@ from pairscore.model.contrasts import (
 )
 from pairscore.model.fit_input import compared_items
 from pairscore.model.groups import Term, shown_coefficients
+from pairscore.model.oddities import FEWEST_OF_ITEM
 from pairscore.model.predict import ability_columns, item_scores, neutral_chance
 
 LAYOUT = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
@@ -119,6 +120,7 @@ class Summary:
             *([("ranking", order)] if order else []),
             ("items compared", "differences only" if fit.n_items is None else f"{fit.n_items:,}"),
             ("comparisons", f"{fit.n_comparisons:,.10g}{ties}"),
+            *self._extreme_items(),
             ("method, link", f"{fit.settings.method}, {fit.link.name}{ridge}"),
             ("side effect", self._side()),
             ("agreement", undecided if np.isnan(fit.agreement) else decided),
@@ -137,6 +139,16 @@ class Summary:
         facts += self._scale() + self._effects() + self._context_of_items()
         facts += [(label, words) for label, words in parts.items() if words]
         return facts + ([("missing values", note)] if (note := self._missing_note()) else [])
+
+    def _extreme_items(self) -> list[tuple[str, str]]:
+        """Items that won or lost everything, if there are any."""
+        told = []
+        for how, one in self._fit.extreme_items.items():
+            more = one["number"] - len(one["names"])
+            who = ", ".join(map(repr, one["names"])) + (f" and {more:,} more" if more else "")
+            told.append(f"{one['number']:,} {how} everything ({who})")
+        often = f"of items compared {FEWEST_OF_ITEM} times or more"
+        return [("extremes", f"{often}, {', '.join(told)}")] if told else []
 
     def _new_items(self) -> list[tuple[str, str]]:
         expected = self._fit.new_items

@@ -32,6 +32,7 @@ from pairscore.estimators.settings import DEFAULTS, check_settings
 from pairscore.model.fit import choose_inference, fit_of
 from pairscore.model.fit_input import record_of, refuse_weights, without_decisions
 from pairscore.model.groups import feature_notes, side_notes
+from pairscore.model.oddities import alike_notes, extreme_items, one_sided_notes
 from pairscore.model.regression import RankRegression
 from pairscore.parts.connect import connected
 from pairscore.parts.engines import bytes_of
@@ -172,6 +173,7 @@ def fit_stream(
         where = stack.enter_context(connected(engine, n_jobs))
         job = Job(source, settings, size, where, progress, checkpoint, folder)
         data, notes = check_first(job.prepare(stack))
+        notes = [*_odd_parts(data), *notes]
         fit, more = keep_fit(data, fit_parts(data))
     fit = replace(fit, settings=replace(fit.settings, l2=settings.l2))
     if checkpoint is not None:
@@ -404,7 +406,18 @@ def keep_fit(data: StreamData, result: Estimate) -> tuple[Fit, list[Note]]:
     fit = replace(fit, fitted_scores=scores)
     fit, undecided = without_decisions(fit)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result), *undecided]
+    tally = data.first.tally
+    won, lost = (0.5 * (tally.exposures + sign * tally.net_wins) for sign in (1, -1))
+    fit = replace(fit, extreme_items=extreme_items(data.items, won, lost))
     return fit, notes
+
+
+def _odd_parts(data: StreamData) -> list[Note]:
+    """What is odd about comparisons in parts, and about the names of their items."""
+    notes = alike_notes(data.items)
+    if not data.reader.layout.has_sides:
+        return notes
+    return notes + one_sided_notes(data.first.left_won, data.first.right_won)
 
 
 def _agreement(data: StreamData, result: Estimate, fit: Fit) -> dict[str, Any]:

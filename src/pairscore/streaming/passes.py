@@ -29,7 +29,8 @@ from pairscore.parts.rows import Batch, RowReader
 from pairscore.parts.sources import Partition
 from pairscore.parts.spill import Spill
 
-NUMBERS = ("number", "weighted", "tied", "given", "n_given")  # of the first sums
+# of the first sums
+NUMBERS = ("number", "weighted", "tied", "given", "n_given", "left_won", "right_won")
 
 
 class NumberedPart(NamedTuple):
@@ -117,6 +118,8 @@ class FirstSums(Sums):
         Amount of ties, and of all comparisons, those that are left out too.
     n_given : float
         How many of all comparisons have a positive amount: their counts.
+    left_won, right_won : float
+        How many of the comparisons of two items with a positive amount each side won.
     weights : Range
         Of the positive weights.
     seen, dropped : masks (N)
@@ -130,6 +133,8 @@ class FirstSums(Sums):
     tied: float
     given: float
     n_given: float
+    left_won: float
+    right_won: float
     weights: Range
     seen: np.ndarray
     dropped: np.ndarray
@@ -164,6 +169,7 @@ class TallyTask:
         # those of an item side by side, and small, because items come in any order
         net, exposures = np.zeros((self.n_items, 2), dtype=self._kind(part)).T
         totals, weights, samples, row = np.zeros(6), Range(), [], 0
+        won = np.zeros(2)
         odd, dropped = np.zeros((2, self.n_items), dtype=bool)
         starts = []
         for chunk, batch in enumerate(self.reader.all_batches(part.source)):
@@ -175,6 +181,7 @@ class TallyTask:
                 dropped[batch.left[is_tie]] = dropped[batch.right[is_tie]] = True
                 batch = batch.take(~is_tie)
             tally_pass(*batch[:4], self.n_items, (net, exposures))
+            won += _wins_of_sides(batch)
             if batch.is_plain:
                 totals[3:] += len(batch.left)
             else:
@@ -199,6 +206,8 @@ class TallyTask:
             tied=tied,
             given=given,
             n_given=n_given,
+            left_won=float(won[0]),
+            right_won=float(won[1]),
             weights=weights,
             seen=(exposures > 0) | odd,
             dropped=dropped,
@@ -215,6 +224,17 @@ class TallyTask:
 def _weighted(batch: Batch) -> float:
     with np.errstate(over="ignore"):  # is refused later
         return float(batch.amount.sum() if batch.weight is None else batch.amount @ batch.weight)
+
+
+def _wins_of_sides(batch: Batch) -> tuple[float, float]:
+    """How many comparisons of two items, of a positive amount, left won, and right."""
+    if batch.is_plain and not np.any(batch.left == batch.right):
+        return float(np.count_nonzero(batch.outcome > 0)), float(
+            np.count_nonzero(batch.outcome < 0)
+        )
+    times = np.ones(len(batch.left)) if batch.times is None else batch.times
+    number = np.where((batch.amount > 0) & (batch.left != batch.right), times, 0.0)
+    return float(number[batch.outcome > 0].sum()), float(number[batch.outcome < 0].sum())
 
 
 def _number(batch: Batch) -> float:
