@@ -1,5 +1,6 @@
 """Parquet, JSONL and workbooks: what is read, and the sentence where nothing can be."""
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -189,3 +190,14 @@ def test_a_line_of_json_has_a_longest_length(tmp_path):
     lines = b'{"id":"a"}\n' * 200_000 + b'{"id":"%b"}\n' % (b"b" * 4_200_000)
     with pytest.raises(PairscoreError, match=r"line 200001 of .* is longer than 4 MB; write one"):
         read_bytes(tmp_path, lines, "table.jsonl")
+
+
+def test_a_parquet_file_of_few_bytes_has_no_billion_rows(tmp_path):
+    """One value may stand for any number of rows."""
+    rows = pa.table({"x": pa.array(np.zeros(1 << 20, dtype=np.int8))})
+    with pq.ParquetWriter(tmp_path / "table.parquet", rows.schema) as writer:
+        for _ in range(60):
+            writer.write_table(rows)
+    assert (tmp_path / "table.parquet").stat().st_size < 300_000
+    with pytest.raises(PairscoreError, match=r"has 62,914,560 rows of 1 columns in .* fit_stream"):
+        read_table(tmp_path / "table.parquet")

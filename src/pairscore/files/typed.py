@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,6 +38,8 @@ NUMBERS = r'(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN
 OFFICE = "http://schemas.openxmlformats.org"
 MAIN, RELATIONS = f"{OFFICE}/spreadsheetml/2006/main", f"{OFFICE}/officeDocument/2006/relationships"
 MOST_ROWS = 2**20 - 1  # of a sheet, below the header
+PACKED_CELLS = 50_000_000  # that any Parquet file may have
+CELLS_PER_BYTE = 100  # and a larger one
 MOST_LETTERS = 31  # of a sheet's name
 NO_XML = {code: None for code in range(32) if code not in (9, 10, 13)}  # signs that XML has not
 LIST_OF_NUMBERS = rf"(?!.*NULL){NUMBERS}\[\d*\]"
@@ -58,7 +61,24 @@ def load_parquet(source: Source) -> dict[str, str]:
         name: f"CAST({columns[name]} AS {'DOUBLE' if _is_number(name, types, source) else 'TEXT'})"
         for name in source.wanted(list(types), _nested(types))
     }
+    _refuse_many_rows(source, len(cells))
     return _fill_cells(source, cells, file)
+
+
+def _refuse_many_rows(source: Source, n_columns: int) -> None:
+    """Refuse a Parquet file that has far more cells than bytes: one value may stand for millions of
+    rows.
+    """
+    groups = f"SELECT max(row_group_num_rows) AS n FROM parquet_metadata({sql_text(source.path)})"
+    query = f"SELECT coalesce(sum(n), 0) FROM ({groups} GROUP BY row_group_id)"
+    n_rows = int(source.connection.execute(query).fetchone()[0])
+    size = source.path.stat().st_size
+    if n_rows * n_columns > max(PACKED_CELLS, CELLS_PER_BYTE * size):
+        raise PairscoreError(
+            f"{source.shown!r} has {n_rows:,} rows of {n_columns} columns in {size:,} bytes, more"
+            f" than {PACKED_CELLS:,} cells and {CELLS_PER_BYTE} for each byte; fit_stream reads it"
+            " in parts, or keep the columns and rows that matter."
+        )
 
 
 def load_jsonl(source: Source) -> dict[str, str]:
@@ -271,8 +291,25 @@ class Workbook:
 
     def get_sheet_by_name(self, name: str) -> Any:
         """A sheet, or one sentence where it is damaged."""
-        with as_workbook(self.shown):
+        with as_workbook(self.shown), without_panic_text():
             return self.book.get_sheet_by_name(name)
+
+
+@contextmanager
+def without_panic_text() -> Iterator[None]:
+    """Keep calamine from writing to standard error where it fails: the sentence says all."""
+    try:
+        kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    except OSError:  # there is no standard error
+        yield
+        return
+    try:
+        os.dup2(nothing, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
 
 
 @contextmanager
@@ -288,6 +325,10 @@ def as_workbook(shown: str) -> Iterator[None]:
         raise
     except (CalamineError, OSError, ValueError, OverflowError) as error:
         reason = str(error).splitlines()[0] if str(error) else "it is damaged"
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # which calamine's language has for faults
+            raise
+        reason = "it is damaged"
     else:
         return
     raise PairscoreError(
@@ -302,7 +343,8 @@ def open_workbook(path: Path, shown: str) -> Workbook:
     refuse_device(path)
     with as_workbook(shown):
         refuse_oversized(path, shown)
-        return Workbook(CalamineWorkbook.from_path(path), shown)
+        with without_panic_text():
+            return Workbook(CalamineWorkbook.from_path(path), shown)
 
 
 def sheets_of(book: Any) -> list[str]:

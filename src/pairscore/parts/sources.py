@@ -388,6 +388,8 @@ def _csv_header(name: str) -> tuple[list[str], str]:
     try:
         if len(head) >= MAX_LINE and b"\n" not in head:
             raise csv.Error(f"longer than {MAX_LINE >> 20} MB")
+        if not line.strip():
+            raise csv.Error("it is empty")
         return next(csv.reader([line], delimiter=sign), []), sign
     except csv.Error as error:
         raise PairscoreError(
