@@ -57,7 +57,7 @@ REPORT_STEP = """
 6. The report: all of this and more on one page, for people who were not involved. Open it in \
 a browser:"""
 FILES_STEP = """
-7. Your turn: the tables of this study are in a folder of their own, where these commands start.
+7. Your turn: the tables of this study are in a folder, where these commands start.
   cd {folder}
   pairscore fit {items} {comparisons} -o model.npz
   pairscore rank model.npz {new_items}"""

@@ -26,6 +26,7 @@ from pairscore.estimators.inference import Likelihood
 from pairscore.estimators.results import OF_PAIRS, Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, Wording, make_settings
+from pairscore.files.source import KINDS
 from pairscore.files.write import atomic_write, plain
 
 FORMAT = 1
@@ -322,6 +323,10 @@ def _damaged(path: Any, how: str) -> PairscoreError:
 
 
 def _incomplete(path: Any) -> PairscoreError:
+    if Path(path).suffix.lower() in KINDS:
+        return PairscoreError(
+            f"{str(path)!r} is a table and not a model; give the file of the model."
+        )
     return PairscoreError(
         f"{str(path)!r} is not a complete model file: it is cut short or of another kind; save the"
         " model again."
