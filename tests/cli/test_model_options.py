@@ -78,7 +78,7 @@ def test_models_by_name_and_settings():
         (["a: b"], "is not of the form"),
         (["no colon", "b:"], "is not of the form"),
         ([": l2=1", "b:"], "is not of the form"),
-        (["a:"], "compare needs at least two models, and 1 model is given; give --model at least"),
+        (["a:"], "compare needs at least two models; you gave one. Give --model at least twice"),
         (["a: l2=1", "a: l2=2", "b:"], "3 models have 2 names"),
         (["a: judge_slope=yes", "b:"], r"settings are 'context', .*Did you mean 'judge_slopes'\?"),
         (["a: inference=model", "b:"], "has a setting 'inference'"),

@@ -223,7 +223,7 @@ def test_self_pairs_can_be_kept(study):
 
 WRONG_FITS = {
     "cannot be read": "items.csv no.csv",
-    "what kind of table": "items.csv votes.doc",
+    "what kind of table": "items.csv votes.dat",
     "no column of the comparisons says who won": "items.csv layout.csv",
     "an item with itself": "items.csv same.csv",
     "an id already seen": "twice.csv votes.csv",
@@ -656,7 +656,7 @@ def test_rank_refuses_what_it_cannot_rank(study):
         "no items to rank": "m.npz none.csv",
         "an id already seen": "m.npz twice.csv",
         "': missing: ''": "m.npz gap.csv",
-        "not a complete model file": "fine.csv fine.csv",
+        "'fine.csv' is a table and not a model": "fine.csv fine.csv",
         "level is 2.0": "m.npz fine.csv --level 2",
         "both": "- -",
     }
@@ -683,7 +683,7 @@ def test_models_are_compared():
 @pytest.mark.usefixtures("files")
 def test_models_that_cannot_be_compared_are_a_sentence():
     for models, message in (
-        ("--model 'a:'", "give --model at least twice"),
+        ("--model 'a:'", "you gave one. Give --model at least twice"),
         ("--model 'a: method=best' --model b:", "method is 'best'"),
     ):
         assert message in run(f"compare items.csv votes.csv {models}", code=2).stderr

@@ -51,7 +51,7 @@ def translated(text):
             "'a'; leave them out of the table.",
             "'a'; leave them out: --exclude NAME.",
         ),
-        ("add one, or make a text column 0/1 columns.", "add one, or use --categorical NAME."),
+        ("add one, or make a text column 0/1 columns;", "add one, or use --categorical NAME;"),
         ("use l2=1.0, or item_effect=0.", "use --l2 1.0, or --item-effect 0."),
         ("set l2 above 0.01; chosen as l2 = 3", "set --l2 above 0.01; chosen as l2 = 3"),
         ("a target (angle= or norm_error=)", "a target (--angle or --norm-error)"),
@@ -134,7 +134,7 @@ SENTENCES = {
         "both --noise and --judge-noise are given, and each determines the other; give one."
     ),
     "rank m.npz items.csv --level 95": "such as 0.95. Did you mean 0.95?",
-    "rank votes.csv items.csv": "give the model first, then the tables, or fit again.",
+    "rank votes.csv items.csv": "a table and not a model; give the model first, then the tables.",
     "fit items.csv sides.csv -o n.npz": "no two columns of the comparisons have ids of the items",
     "fit empty.csv votes.csv --missing mean-with-flag -o n.npz": (
         "1 column without any value: 'height'; leave them out: --exclude NAME."

@@ -43,8 +43,10 @@ def test_what_is_named_is_taken(content, options, meant, tmp_path):
     [
         ("none.csv", "cannot be read (No such file or directory); check the path."),
         ("folder.csv", "cannot be read (Is a directory); check the path."),
+        ("table.doc", "is not a table; export or save the table that it shows as .csv or .xlsx"),
+        ("model.npz", "is a model or sums of pairscore and not a table; give a table, such as"),
         (
-            "table.doc",
+            "table.dat",
             (
                 "does not show what kind of table it is; give it a name that ends in .csv, .tsv,"
                 " .txt, .parquet"

@@ -547,3 +547,19 @@ def test_a_narrow_table_leaves_out_standard_errors_and_z():
     assert header.split() == ["feature", "coef", "p", "95", "%", "interval", "wins", "of", "100"]
     assert max(map(len, summary._table(80).splitlines())) <= 80
     assert len(summary._table(80).splitlines()) == len(summary._table().splitlines())
+
+
+def test_no_fact_of_a_summary_is_a_line_of_250_letters():
+    """That of judges who agreed was, and a terminal broke it within words."""
+    rng = np.random.default_rng(0)
+    names = np.array([f"item {row}" for row in range(12)])
+    left = rng.integers(0, 12, 400)
+    right = (left + rng.integers(1, 12, 400)) % 12
+    votes = {"left": names[left], "right": names[right], "judge": rng.choice(["Ann", "Bo"], 400)}
+    model = RankRegression().fit(None, votes | {"winner": rng.choice(["left", "right"], 400)})
+    lines = model.summary().text().splitlines()
+    first = next(row for row, line in enumerate(lines) if "between judges" in line)
+    assert max(map(len, lines)) <= 125
+    assert lines[first + 1].startswith(" " * 19)
+    told = dict(model.summary().facts())["between judges"]
+    assert told in " ".join(" ".join(lines).split())

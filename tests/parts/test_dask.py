@@ -1,8 +1,13 @@
 """Fits on a Dask cluster of two processes."""
 
+import os
 import pickle
+import re
+import signal
 import subprocess
 import sys
+import threading
+from functools import partial
 
 import polars as pl
 import pytest
@@ -13,6 +18,7 @@ from pairscore.parts.dask import DaskEngine
 from pairscore.parts.sources import partitions
 from pairscore.parts.spill import Spill
 from pairscore.streaming import data as stream_data
+from tests.dask_cluster import HERE, ROOT, WORKER
 from tests.parts.cluster import FEW, Checks, Deadly
 from tests.streaming.studies import assert_same_fit, draw, fit_both, write
 
@@ -126,3 +132,45 @@ def test_a_part_that_ends_every_worker_is_given_up_in_a_sentence(cluster, tmp_pa
     with pytest.raises(PairscoreError, match="worker ended 1 time, usually because memory ran"):
         fit_stream(files[0], parts, engine=cluster.client)
     assert len(cluster.processes()) == 2  # another is started
+
+
+# -- schedulers without workers, and those that end ------------------------------------------------
+
+
+@pytest.fixture
+def scheduler():
+    """A scheduler in a process that may be killed, and its address."""
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", *HERE]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    address = next(
+        found[1] for line in process.stderr if (found := re.search(r"Scheduler at:\s+(\S+)", line))
+    )
+    threading.Thread(target=lambda: [*process.stderr], daemon=True).start()  # it goes on talking
+    yield process, address
+    process.kill()
+    process.wait()
+
+
+def test_a_scheduler_without_workers_is_told_while_it_is_waited_for(scheduler, monkeypatch, capsys):
+    monkeypatch.setattr(dask, "SECONDS", 1)
+    monkeypatch.setattr(dask, "QUIET", 0.1)
+    with pytest.raises(PairscoreError, match="has no workers"), dask.dask_at(scheduler[1]):
+        pass
+    said = capsys.readouterr().err
+    assert f"there is none yet. Start some with: dask worker {scheduler[1]}" in said
+
+
+def test_a_scheduler_that_ends_is_a_sentence(scheduler, tmp_path):
+    process, address = scheduler
+    command = [*WORKER, *HERE, "--local-directory", str(tmp_path), address]
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    worker = subprocess.Popen(command, cwd=ROOT, **silent)
+    try:
+        with (
+            pytest.raises(PairscoreError, match="ended or cannot be reached any more"),
+            dask.dask_at(address) as engine,
+        ):
+            engine.total(partial(os.kill, process.pid), [signal.SIGKILL])
+    finally:
+        worker.kill()
+        worker.wait()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from pairscore.errors import PairscoreWarning
 from pairscore.report.charts import residual_chart
 from pairscore.report.facts import report_facts
 from pairscore.report.items import RankedItem
@@ -204,3 +205,18 @@ def test_the_lead_is_short_and_names_the_careless_judge_early():
     answer = clinic().answer
     assert answer[1].startswith("Look at the judges: Dr Patel contradicts the score in ")
     assert len(" ".join(answer)) < 700
+
+
+def test_effects_of_items_that_are_as_good_as_zero_are_not_drawn():
+    """The chart had dots within 0.0002 of zero where no effects were seen."""
+    rng = np.random.default_rng(1)
+    names = np.array([f"item {row}" for row in range(40)])
+    x = rng.normal(size=40)
+    left = rng.integers(0, 40, 120)
+    right = (left + rng.integers(1, 40, 120)) % 40
+    winner = np.where(rng.random(120) < expit(2 * (x[left] - x[right])), "left", "right")
+    votes = {"left": names[left], "right": names[right], "winner": winner}
+    with pytest.warns(PairscoreWarning):
+        facts = facts_of({"id": names, "x": x}, votes, item_effects=True)
+    assert "none seen" in facts.effects.of_items_in_words
+    assert facts.effects.of_items == []

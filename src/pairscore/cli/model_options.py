@@ -210,8 +210,8 @@ def parse_models(texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:
         )
     if len(models) < 2:
         raise PairscoreError(
-            f"compare needs at least two models, and {plural(len(models), 'model', verb='is')}"
-            " given; give --model at least twice."
+            f"compare needs at least two models; you gave {'one' if models else 'none'}. Give"
+            " --model at least twice, or leave it out."
         )
     for name, settings in models.items():
         _refuse_other_settings(name, settings)

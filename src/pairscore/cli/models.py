@@ -43,6 +43,7 @@ from pairscore.cli.options import (
     output_option,
     output_path,
     processes_option,
+    refuse_other_kind,
     refuse_output,
     refuse_twice,
     second_table,
@@ -140,8 +141,9 @@ def fit(
     the rows of a query.
     """
     for path in (output, page):
-        refuse_output(path)
-    with tables_of(items, comparisons, given) as (first, *others):
+        refuse_output(path, *([] if items is None else [items]), *comparisons)
+    refuse_other_kind(output)
+    with tables_of(items, comparisons, given, comparisons_alone=True) as (first, *others):
         fit_tables(first, tuple(others), output, page, as_json, keep_data, given)
 
 
@@ -297,6 +299,7 @@ def update(
     """
     refuse_output(output, *comparisons, *([items] if items else []))
     refuse_twice(comparisons)
+    refuse_other_kind(output)
     from pairscore.data.folds import Workers
     from pairscore.estimators.settings import check_settings
     from pairscore.files.read_study import read_new_items, read_new_parts

@@ -5,6 +5,7 @@ and writes, and the list of bad rows next to its output.
 """
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -352,17 +353,47 @@ def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) ->
         from pairscore.files.write import refuse_workbook
 
         refuse_workbook(output)
-    if not output.parent.is_dir():
+    try:
+        has_folder, is_folder = output.parent.is_dir(), output.is_dir()
+    except OSError as error:  # such as a name of 300 letters
+        raise PairscoreError(
+            f"there can be no file {shorten_name(str(output))!r} ({error.strerror}); choose another"
+            " name with -o."
+        ) from None
+    if not has_folder:
         raise PairscoreError(
             f"there is no folder {str(output.parent)!r} to write {output.name!r} to; make it first."
         )
-    if output.is_dir():
+    if is_folder:
         raise PairscoreError(f"{str(output)!r} is a folder; name a file.")
     target = os.path.realpath(output)  # where links go round in circles, resolve() fails
     if any(target == os.path.realpath(path) for path in inputs if str(path) != "-"):
         raise PairscoreError(
             f"{str(output)!r} is an input of this command and would be overwritten; choose another"
             " name with -o."
+        )
+
+
+def shorten_name(name: str) -> str:
+    """A name in a sentence: its beginning and end if it is very long."""
+    return name if len(name) <= 80 else f"{name[:50]}…{name[-20:]}"
+
+
+def refuse_other_kind(output: Path) -> None:
+    """Refuse to write a model under the name of a page or a table."""
+    from pairscore.files.source import KINDS
+
+    suffix = output.suffix.lower()
+    if suffix in (".html", ".htm"):
+        raise PairscoreError(
+            f"-o names the file of the model, and {str(output)!r} is the name of a page; write the"
+            f" page with --report {shlex.quote(str(output))}, and the model to a file such as"
+            " model.npz."
+        )
+    if suffix in KINDS:
+        raise PairscoreError(
+            f"-o names the file of the model, and {str(output)!r} is the name of a table; choose a"
+            " name such as model.npz. pairscore rank writes the ranking."
         )
 
 

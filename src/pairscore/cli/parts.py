@@ -24,6 +24,7 @@ from pairscore.cli.options import (
     option,
     options,
     output_option,
+    refuse_other_kind,
     refuse_output,
     word,
 )
@@ -183,7 +184,10 @@ def address(path: Path) -> str:
 
 @contextmanager
 def tables_of(
-    items: Path | None, comparisons: tuple[Path, ...], given: dict[str, Any]
+    items: Path | None,
+    comparisons: tuple[Path, ...],
+    given: dict[str, Any],
+    comparisons_alone: bool = False,
 ) -> Iterator[list[Any]]:
     """The items, if there are any, then the comparisons: files, or rows of queries.
 
@@ -199,7 +203,11 @@ def tables_of(
                 " 'SELECT ...' if items have features."
             )
         if not files:
-            raise click.UsageError("Missing argument 'ITEMS'.")
+            raise click.UsageError(
+                "Missing files: give ITEMS and COMPARISONS, or COMPARISONS alone."
+                if comparisons_alone
+                else "Missing files: give ITEMS and COMPARISONS."
+            )
         yield files
         return
     if "comparisons" in queries and len(files) > ("items" not in queries):
@@ -367,6 +375,7 @@ def merge(
     have its method, and need no options.
     """
     refuse_output(output, *sums)
+    refuse_other_kind(output)
     from pairscore.model.file import ModelFile
     from pairscore.streaming.merge import merge_files
 

@@ -189,6 +189,8 @@ def plan(
     else:
         several = {noise: one for noise, one in plans.items() if noise is not None}
         echo(plan_text(made[0]) if len(plans) == 1 else plans_text(several))
+        if chart is not None:
+            echo(f"\nWrote {chart}.")
 
 
 def plan_each(

@@ -61,6 +61,11 @@ PHRASES = {
     "of another kind; save the model again": (
         "of another kind; give the model first, then the tables, or fit again"
     ),
+    "is a table and not a model; give the file of the model": (
+        "is a table and not a model; give the model first, then the tables"
+    ),
+    "give the comparisons alone (None as items)": "give the comparisons alone",
+    "or fit it whole": "or fit it whole, without --stream",
     # what is said in other words
     "is not numeric (String)": "is text",
     "item_groups are": "items of one --group are",

@@ -186,6 +186,18 @@ class VoteColumns:
 
     def choose(self, names: list[str], lists: list[str]) -> Collection[str]:
         """The columns to read, of all ``names`` of a table."""
+        self.refuse_absent(names)
+        if "loser" in self.named and len({"left", "right"} & set(self.named)) == 1:
+            raise PairscoreError(
+                "loser= goes with winner=, or with both of left= and right=: a row names a winner"
+                " and a loser, or two sides and which of them won or lost."
+            )
+        chosen = {*self.roles(names).values(), *self.context, *self.judges, "tie"}
+        self.unused[:] = [name for name in names if name not in (*chosen, *lists)]
+        return chosen if chosen.intersection(names) else {*names[:1]}
+
+    def refuse_absent(self, names: list[str]) -> None:
+        """Every column that somebody named must be among those of the table."""
         for role, name in (*self.named.items(), *(("context", name) for name in self.context)):
             if name not in names:
                 no_column = f"{role} names {name!r}, and the comparisons have no such column"
@@ -195,14 +207,6 @@ class VoteColumns:
                     f"{no_column}; they have {first_few(map(repr, names), 8)}."
                     f"{did_you_mean(name, names)}"
                 )
-        if "loser" in self.named and len({"left", "right"} & set(self.named)) == 1:
-            raise PairscoreError(
-                "loser= goes with winner=, or with both of left= and right=: a row names a winner"
-                " and a loser, or two sides and which of them won or lost."
-            )
-        chosen = {*self.roles(names).values(), *self.context, *self.judges, "tie"}
-        self.unused[:] = [name for name in names if name not in (*chosen, *lists)]
-        return chosen if chosen.intersection(names) else {*names[:1]}
 
     def rename(self, votes: Frame, ids: np.ndarray | None = None) -> Columns:
         """The comparisons under the names that pairscore knows; context keeps its names.
@@ -389,7 +393,11 @@ def check_codes(codes: Mapping[Any, str] | None) -> dict[Any, int]:
         )
     checked: dict[Any, int] = {}
     for code, meaning in (codes or {}).items():
-        checked[None if is_missing(code) or code == "" else code] = outcomes[meaning]
+        if is_missing(code) or code == "":
+            checked[None] = outcomes[meaning]
+        if is_missing(code):  # which has no text
+            continue
+        checked[code] = outcomes[meaning]
         text = str(code).strip()
         checked[text] = outcomes[meaning]
         if re.fullmatch("0|-?[1-9][0-9]*", text):

@@ -119,7 +119,8 @@ def make_recipe(
         left_out = f" (text: {first_few(map(repr, text))})" if text else ""
         raise PairscoreError(
             f"the item table has no numeric column to learn from{left_out}; add one, or make"
-            " a text column 0/1 columns."
+            " a text column 0/1 columns; to rank items without features, give the comparisons"
+            " alone (None as items)."
         )
     levels = {name: _levels(table, name) for name in categorical}
     _refuse_other_levels(reference, levels)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import MISSING_RULES
+from pairscore.choices import LAYOUTS, MISSING_RULES, NO_SIDES
 from pairscore.data.items import (
     Items,
     are_computable,
@@ -292,6 +292,13 @@ class Recipe:
         """Every column that the recipe reads must be among ``columns``; others do no harm."""
         if self.id is not None and self.id not in columns:
             close = did_you_mean(self.id, columns)
+            sides = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*columns}), None)
+            if sides is not None:
+                raise PairscoreError(
+                    f"the item table has columns {sides[0]!r} and {sides[1]!r}, and none called"
+                    f" {self.id!r} for the ids, so its rows look like comparisons; give the items"
+                    " first, then the comparisons."
+                )
             raise PairscoreError(
                 f"the item table has no column {self.id!r} for the ids; name the column that has"
                 f" them: id='NAME'.{close}"

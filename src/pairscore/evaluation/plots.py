@@ -225,7 +225,7 @@ def _fit_labels(ax: Any, labels: Sequence[str]) -> None:
     every = int(np.ceil(n_lines * LINE_HEIGHT * size / row - 1e-9))
     if every > 1:
         rows = np.arange(0, len(labels), every)
-        ax.set_yticks(rows, [labels[row] for row in rows], parse_math=False)
+        ax.set_yticks(rows, labels[::every], parse_math=False)
 
 
 # -- predicted and observed ------------------------------------------------------------------------

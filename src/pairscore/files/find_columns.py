@@ -383,6 +383,12 @@ def missing_columns(
             " the comparisons says who won; if one of the two has the winners, name both with"
             " winner= and loser=, else add a column winner."
         )
+    if ranked := _columns_of_rankings(votes, ids or {}):
+        return PairscoreError(
+            f"{len(ranked)} columns have ids of items ({first_few(map(repr, ranked))}): rankings of"
+            " more than two items cannot be read yet; write each as pairs, a row with winner and"
+            " loser for every two items whose order it tells."
+        )
     if why := _why_unclear(ids or {}, votes):
         return PairscoreError(f"no two columns of the comparisons have ids of the items: {why}")
     layouts = "; or ".join(
@@ -395,6 +401,30 @@ def missing_columns(
         f" which two have ids of the items; they need {layouts}."
         f" Say which these are with left=, right= and winner=.{likely_layout(names) or likely}"
     )
+
+
+PLACE_OF_RANKING = r"(rank|place|position|option|choice|item|model)[ _-]?[0-9]+"
+
+
+def _columns_of_rankings(votes: Texts, ids: Mapping[str | None, Rows]) -> list[str]:
+    """Columns with the same items, if they are four or more: the places of rankings.
+
+    Three may be two sides and who won.
+
+    Without items, columns of text are taken whose entries are mostly those of other columns.
+    """
+    entries = {name: {e for e in cells.tolist() if e is not None} for name, cells in votes.items()}
+    entries = {name: found for name, found in entries.items() if found}
+    numbered = [name for name in entries if re.fullmatch(PLACE_OF_RANKING, name, re.IGNORECASE)]
+    if len(numbered) > 2:
+        return numbered
+    known = {*max(ids.values(), key=len, default={})}
+    ranked = []
+    for name, found in entries.items():
+        others = known or {e for other in entries if other != name for e in entries[other]}
+        if known or not all(map(str.isdecimal, found)):
+            ranked += [name] * (2 * len(found & others) > len(found))
+    return ranked if len(ranked) > 3 else []
 
 
 def _why_unclear(ids: Mapping[str | None, Rows], votes: Texts) -> str:

@@ -23,6 +23,9 @@ KINDS = (
     | dict.fromkeys((".jsonl", ".ndjson"), "jsonl")
     | dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), "workbook")
 )
+# what people have tables in that no program reads as one
+NO_TABLES = {".pdf", ".doc", ".docx", ".odt", ".rtf", ".ppt", ".pptx", ".png", ".jpg", ".jpeg"}
+NO_TABLES |= {".html", ".htm", ".numbers", ".sav", ".rds", ".rdata", ".pkl", ".pickle"}
 # DuckDB's time grows with their square, and a covariance of more would not fit in memory
 MAX_COLUMNS = 20_000
 MAX_LINE = 1 << 22
@@ -102,7 +105,7 @@ class Source:
 # -- names -----------------------------------------------------------------------------------------
 
 
-def table_kind(path: Any) -> str:
+def table_kind(path: Any, *, to_write: bool = False) -> str:
     """The kind of a table by its name: ``csv``, ``parquet``, ``jsonl`` or ``workbook``."""
     if address := re.match(r"(https?|ftp|s3):/+", str(path), re.IGNORECASE):
         shown = f"{address[1]}://{str(path)[address.end() :]}"  # a Path has one slash
@@ -113,11 +116,28 @@ def table_kind(path: Any) -> str:
         raise PairscoreError(f"{shown!r} is an address and not a file; {remedy}")
     kind = "csv" if str(path) == "-" else KINDS.get(Path(path).suffix.lower())
     if kind is None:
+        if not to_write:
+            refuse_no_table(str(path))
         raise PairscoreError(
             f"{without_password(str(path))!r} does not show what kind of table it is; give it a"
             f" name that ends in {first_few(KINDS, 12)}."
         )
     return kind
+
+
+def refuse_no_table(name: str) -> None:
+    """Refuse a file whose name says that it is something else than a table."""
+    suffix = Path(name).suffix.lower()
+    if suffix == ".npz":
+        raise PairscoreError(
+            f"{name!r} is a model or sums of pairscore and not a table; give a table, such as a"
+            " .csv file or a workbook (.xlsx)."
+        )
+    if suffix in NO_TABLES:
+        raise PairscoreError(
+            f"{name!r} is not a table; export or save the table that it shows as .csv or .xlsx, and"
+            " give that."
+        )
 
 
 def refuse_bad_names(names: Collection[str], shown: str) -> None:

@@ -111,8 +111,9 @@ class PairColumns(VoteColumns):
 
     def choose(self, names: list[str], lists: list[str]) -> Collection[str]:
         """The columns to read, of all ``names`` of a table; a winner is none of them."""
+        self.refuse_absent(names)
         named = self.named_in(names)
-        known = {*names, *named} - {*named.values()}
+        known = {*named, *({*names} - {*named.values()})}  # a column may be named as it is called
         if not any(known >= {*sides} for sides in LAYOUTS):
             raise PairscoreError(
                 f"the pairs have columns {first_few(map(repr, names), 8)}; they need left and right"

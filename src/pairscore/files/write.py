@@ -163,7 +163,7 @@ def write_table(
 
 def refuse_workbook(path: Any) -> None:
     """Workbooks are read and not written."""
-    if table_kind(path) == "workbook":
+    if table_kind(path, to_write=True) == "workbook":
         raise PairscoreError(
             f"{str(path)!r} is a workbook, which can be read but not written; give it a name that"
             " ends in .csv, which spreadsheets open."
@@ -185,7 +185,7 @@ def fill_table(
     import duckdb
 
     refuse_workbook(path)
-    kind = "tsv" if Path(path).suffix.lower() == ".tsv" else table_kind(path)
+    kind = "tsv" if Path(path).suffix.lower() == ".tsv" else table_kind(path, to_write=True)
     kind = "comma" if kind == "csv" and decimal == "," else kind
     arrays = _writable(columns)
     if excel_safe and kind in CSV_KINDS:

@@ -49,6 +49,7 @@ from pairscore.files.archive import (
     read_archive,
     read_json,
 )
+from pairscore.files.source import KINDS
 from pairscore.files.write import atomic_write, plain
 
 FORMAT = 1
@@ -491,6 +492,10 @@ def _damaged(path: Any, how: str) -> PairscoreError:
 
 
 def _incomplete(path: Any) -> PairscoreError:
+    if Path(path).suffix.lower() in KINDS:
+        return PairscoreError(
+            f"{str(path)!r} is a table and not a model; give the file of the model."
+        )
     return PairscoreError(
         f"{str(path)!r} is not a complete model file: it is cut short or of another kind; save the"
         " model again."

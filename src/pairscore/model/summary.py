@@ -1,6 +1,8 @@
 """The summary: what was fitted, how sure it is, and what it means, in one table for everybody."""
 
+from collections.abc import Iterable
 from functools import cached_property
+from textwrap import wrap
 from types import MethodType
 from typing import Any
 
@@ -33,6 +35,7 @@ HEADER = ("feature", "coef", "std.error", "z", "p", "95 % interval", "wins of 10
 ABILITY_MODELS = {"logit": "Bradley-Terry model", "probit": "Thurstone model"}
 MOST_FEATURES, SHOWN_FEATURES = 40, 20  # of a table that is shown whole; of a longer one
 SHOWN_ITEMS = 10  # from each end of a table of abilities
+LONGEST_FACT = 100  # letters of a line
 SEE_ALL = {True: "model.rank()", False: "model.summary().to_frame()"}  # of abilities, of features
 COUNTS_AND_SHARES = (
     "n_items",
@@ -299,7 +302,7 @@ class Summary:
         ``see_all`` is what shows all rows of a long table: a call in Python unless it is given.
         Coefficients that are wider than ``width`` (of a terminal) come without std.error and z.
         """
-        facts = text_table(None, self.facts(), "  {:<16} {:<}")
+        facts = text_table(None, _in_lines(self.facts()), "  {:<16} {:<}")
         warnings = [f"  Warning: {note}" for note in self._fit.notes if notes]
         rest = [f"  {text}", ""] if (text := self._what_is_shown(see_all)) else []
         meaning = [f"  {text}"] if (text := self.meaning()) else []
@@ -484,6 +487,15 @@ def _category_record(term: Term, test: JointTest) -> dict[str, Any]:
 
 def _number(value: float, style: str = ".4g") -> str:
     return "unknown" if np.isnan(value) else format(value, style).rstrip(".")
+
+
+def _in_lines(facts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Facts in lines of at most LONGEST_FACT letters, the further ones without a name."""
+    return [
+        (name if number == 0 else "", line)
+        for name, text in facts
+        for number, line in enumerate(wrap(text, LONGEST_FACT, break_long_words=False) or [""])
+    ]
 
 
 def _ability_cells(

@@ -6,14 +6,17 @@ it ended is made again by another.
 
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import pairscore
 from pairscore.errors import PairscoreError, plural
 from pairscore.parts.engines import FAN, Done, Task, add, attempt
+from pairscore.parts.progress import write_error
 
 SECONDS = 30  # within which a scheduler answers, and has a worker
+QUIET = 4  # seconds of them without a word
 
 
 class DaskEngine:
@@ -25,6 +28,14 @@ class DaskEngine:
         self.client = client
 
     def total(self, task: Task, parts: Sequence[Any], done: Done = None) -> Any:
+        from distributed.comm import CommClosedError
+
+        try:
+            return self._total(task, parts, done)
+        except (CommClosedError, CancelledError) as error:
+            raise _scheduler_lost(self.client, error) from None
+
+    def _total(self, task: Task, parts: Sequence[Any], done: Done) -> Any:
         from distributed import KilledWorker, as_completed
 
         leaves, last = self._submit(task, list(parts))
@@ -72,6 +83,13 @@ def _worker_lost(error: Any) -> PairscoreError:
     )
 
 
+def _scheduler_lost(client: Any, error: BaseException) -> PairscoreError:
+    return PairscoreError(
+        f"the Dask scheduler at {client.scheduler.address!r} ended or cannot be reached any more"
+        f" ({type(error).__name__}); start it and its workers again, and then the same fit."
+    )
+
+
 def version() -> str:
     """The version of pairscore on a worker."""
     return pairscore.__version__
@@ -96,11 +114,23 @@ def dask_at(address: str) -> Iterator[DaskEngine]:
         yield dask_engine(client)
 
 
+def _wait_for_a_worker(client: Any, address: str) -> None:
+    """Wait until there is a worker, and say so if that takes long."""
+    try:
+        client.wait_for_workers(1, timeout=min(QUIET, SECONDS))
+    except TimeoutError:
+        write_error(
+            f"Waiting for workers of the Dask scheduler at {address}: there is none yet. Start some"
+            f" with: dask worker {address}\n"
+        )
+        client.wait_for_workers(1, timeout=max(SECONDS - QUIET, 1))
+
+
 def dask_engine(client: Any) -> DaskEngine:
     """An engine on a client, whose workers have been asked for their version."""
     address = client.scheduler.address
     try:
-        client.wait_for_workers(1, timeout=SECONDS)
+        _wait_for_a_worker(client, address)
         answers = client.run(version, on_error="return").values()
     except TimeoutError:
         raise PairscoreError(

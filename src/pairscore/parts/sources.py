@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from pairscore.errors import PairscoreError, did_you_mean, first_few, shown, without_password
-from pairscore.files.source import MAX_LINE, refuse_bad_names, refuse_device
+from pairscore.files.source import KINDS as FILE_KINDS
+from pairscore.files.source import MAX_LINE, refuse_bad_names, refuse_device, refuse_no_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -277,6 +278,12 @@ def kind_of(name: str) -> str:
     path = Path(name.partition("?")[0] if "://" in name else name)
     kind = KINDS.get((path.with_suffix("") if path.suffix == ".gz" else path).suffix.lower())
     if kind is None:
+        if FILE_KINDS.get(path.suffix.lower()) == "workbook":
+            raise PairscoreError(
+                f"{name!r} is a workbook, which cannot be read in parts; save its sheet as .csv or"
+                " .parquet, or fit it whole."
+            )
+        refuse_no_table(name)
         raise PairscoreError(
             f"{without_password(name)!r} does not show what kind of table it is; give it a name"
             f" that ends in {first_few(KINDS, 6)}."

@@ -6,6 +6,7 @@ again, far away in the order, which says how well a judge agrees with themselves
 be shared: another judge compares the same pair, which says how well judges agree with each other.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -34,6 +35,8 @@ MOST_REPEATS = 1 / 3  # first and second times of repeats are in the outer third
 MOST_RESTARTS = 20
 ANSWERS = ("left", "right", "tie")
 WORKBOOK = ".xlsx"
+PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+MOST_DIGITS = 15  # that a spreadsheet keeps
 
 
 @dataclass(frozen=True)
@@ -293,6 +296,7 @@ def pairs_record(design: PairDesign, n_items: int, judges: Sequence[str]) -> dic
         "n_shared": int(np.sum(n_judges > 1)),
         "least": int(exposures.min()),
         "most": int(exposures.max()),
+        "n_never": int(np.sum(exposures == 0)),
     }
 
 
@@ -300,7 +304,9 @@ def pairs_text(record: dict[str, Any]) -> str:
     """A design in words, from its record with the ``seed``."""
 
     def between(low: int, high: int) -> str:
-        return f"{low:,}" if low == high else f"{low:,} or {high:,}"
+        if low == high:
+            return f"{low:,}"
+        return f"{low:,} {'or' if high == low + 1 else 'to'} {high:,}"
 
     judges = plural(record["n_judges"], "judge", ",")
     if record["n_judges"] > 1:
@@ -308,10 +314,15 @@ def pairs_text(record: dict[str, Any]) -> str:
     repeats = f"; {record['n_repeats']:,} of them repeat a pair" if record["n_repeats"] else ""
     shared = plural(record["n_shared"], "pair", ",", verb="is")
     shared = f" {shared} compared by more than one judge." if record["n_shared"] else ""
+    number = f"{between(record['least'], record['most'])} comparison{'s' * (record['most'] != 1)}"
+    each = f"Every item is in {number}."
+    if record["n_never"]:
+        each = (
+            f"Items are in {number}; {plural(record['n_never'], 'item', ',', verb='is')} in none."
+        )
     return (
         f"{plural(record['n_comparisons'], 'comparison', ',')} of {record['n_items']:,} items for"
-        f" {judges}{repeats}.{shared}\nEvery item is in {between(record['least'], record['most'])}"
-        f" comparisons. Seed {record['seed']}."
+        f" {judges}{repeats}.{shared}\n{each} Seed {record['seed']}."
     )
 
 
@@ -379,7 +390,11 @@ def write_sheets(
     if path.suffix.lower() == WORKBOOK:
         with atomic_write(path, "the workbook") as temporary:
             fill_workbook(
-                temporary, [NewSheet(*one, {"winner": ANSWERS}) for one in sheets.items()]
+                temporary,
+                [
+                    NewSheet(name, _with_numbers(columns, items), {"winner": ANSWERS})
+                    for name, columns in sheets.items()
+                ],
             )
         return [path]
     paths = [path] if len(judges) == 1 else [_file_of(path, name) for name in judges]
@@ -392,6 +407,27 @@ def write_sheets(
 def _file_of(path: Path, judge: str) -> Path:
     name = "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in judge)
     return path.with_name(f"{path.stem}-{name}{path.suffix}")
+
+
+def _with_numbers(columns: dict[str, np.ndarray], items: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Columns of a sheet in which shown numbers are numbers; ids stay as they are.
+
+    A number like 007, or with more digits than a spreadsheet keeps, is text.
+    """
+    shown = {f"{side}_{name}" for side in ("left", "right") for name in items if name != "id"}
+    return {
+        name: np.array([*map(_as_number, values.tolist())], dtype=object)
+        if name in shown
+        else values
+        for name, values in columns.items()
+    }
+
+
+def _as_number(cell: Any) -> Any:
+    is_plain = isinstance(cell, str) and PLAIN_NUMBER.fullmatch(cell) and len(cell) <= MOST_DIGITS
+    if not is_plain:
+        return cell
+    return float(cell) if "." in cell else int(cell)
 
 
 def _sheet(

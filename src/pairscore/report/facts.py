@@ -53,6 +53,7 @@ from pairscore.report.trials import (
 from pairscore.report.words import whether_it_matters, with_spaces
 
 TIE_BINS = 5
+NO_EFFECT = 1e-3  # of the scores' standard deviation, below which effects are not drawn
 LABELS = {"context": "{}", "side": "side: {}", "tie": "ties"}  # of an effect, by its kind
 
 
@@ -438,9 +439,12 @@ def _sentence(words: str) -> str:
 
 
 def effects_of_items(model: RankRegression, data: Comparisons) -> list[Effect]:
-    """Effects of the compared items, the largest first; none if all are zero."""
+    """Effects of the compared items, the largest first; none if all are as good as zero."""
     known = model.known_items(data.items)
     if known is None or not known.effect.any():
+        return []
+    score = data.items.values[data.compared] @ model.coef_
+    if np.abs(known.effect).max() < NO_EFFECT * score.std():
         return []
     half, names = model.result_.width(0.95) * np.sqrt(known.variance), data.items.names
     low, high = known.effect - half, known.effect + half
