@@ -7,8 +7,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from pairscore import RankRegression
-from pairscore.core import links, passes, sums
+from pairscore import PairscoreError, RankRegression
+from pairscore.core import links, passes, scale, sums
 from pairscore.core.links import get_link
 from pairscore.core.sums import Pairs, aggregate_pairs, difference_scatter
 from tests.laws import GaussianStudy
@@ -228,3 +228,72 @@ def test_blas_has_one_thread_inside_and_as_many_as_before_outside():
         assert threads() == {1}
         passes.one_blas_thread.__exit__(None, None, None)
         assert threads() == {2}
+
+
+# -- row numbers that are beyond their table -------------------------------------------------------
+
+
+def rows_with(place):
+    """Comparisons of five items, of which one has this number."""
+    left, right = np.array([0, 1, 2, 3]), np.array([1, 2, place, 4])
+    return left, right, np.array([1, -1, 0, 1], dtype=np.int8), np.ones(4)
+
+
+def pairs_with(place):
+    """Pairs of five items, of which one has this number, in 32 bits."""
+    start = np.array([0, 1, 2, 3, 4, 4], dtype=np.int32)
+    return start, np.array([1, 2, place, 4], dtype=np.int32)
+
+
+FIVE, FOUR = np.arange(5.0), np.ones(4)
+OVER_COMPARISONS = {
+    "a tally": lambda *rows: passes.tally_pass(*rows, 5),
+    "a tally into 32 bits": lambda *rows: passes.tally_pass(
+        *rows, 5, tuple(np.zeros((2, 5), "i4"))
+    ),
+    "differences": lambda left, right, *_: passes.difference_pass(left, right, FIVE),
+    "net sums": lambda left, right, *_: passes.net_pass(left, right, FOUR, 5),
+    "sums per pair": lambda *rows: passes.pair_pass(*rows, 5, 1),
+    "a scale": lambda left, right, outcome, amount: scale.scale_pass(
+        FOUR, outcome, amount, np.array([1.0, 0.0]), LOGIT, False, (left, right, np.zeros(5), True)
+    ),
+}
+OVER_PAIRS = {
+    "sums of pairs": lambda *of: passes.sum_pairs(*of, FOUR, FOUR),
+    "a Laplacian": lambda *of: passes.laplacian_pass(*of, FIVE, np.zeros(1), FOUR[None]),
+    "the other order": passes.turn_pairs,
+    "contributions": lambda *of: passes.contribution_pass(of, FOUR, FOUR, FOUR, FOUR, float),
+    "neighbours": lambda *of: passes.neighbour_sums(np.eye(5), *of, FOUR[:, None], slice(0, 5)),
+    "messages": lambda *of: passes.message_pass(*of, FOUR, 9 + FIVE, (FOUR.copy(), FOUR.copy())),
+    "variances": lambda *of: passes.variance_pass(*of, FOUR, 9 + FIVE, (FOUR, FOUR)),
+    "a likelihood": lambda start, high: links.score_pass(
+        (start, np.arange(4, dtype=np.int32), high), FIVE, np.zeros(1), (FOUR[None],) * 2, LOGIT
+    ),
+    "groups of items": lambda *of: Pairs(*of, FOUR[None], FOUR[None], np.zeros(1)).component,
+}
+PASSES = {
+    **{name: (make, rows_with) for name, make in OVER_COMPARISONS.items()},
+    **{name: (make, pairs_with) for name, make in OVER_PAIRS.items()},
+}
+
+
+@pytest.mark.parametrize("twin", [False, True])
+@pytest.mark.parametrize("name", PASSES)
+def test_a_row_number_beyond_its_table_is_refused_and_never_written_to(name, twin, monkeypatch):
+    if twin:
+        monkeypatch.setattr(passes, "kernels", None)
+    run, rows = PASSES[name]
+    run(*rows(3 if rows is pairs_with else 0))  # fine
+    for place in (5, -1, 2**31 - 1):
+        with pytest.raises(PairscoreError, match="not in the table of items"):
+            run(*rows(place))
+
+
+@compiled
+@pytest.mark.parametrize(
+    "start", [[0, 9, 9, 9, 9, 9], [0, 1, 2, 3, 4, 2**30], [-1, 1, 2, 3, 4, 4], [0, 3, 2, 3, 4, 4]]
+)
+def test_pairs_that_begin_beyond_their_end_are_refused(start):
+    _, high = pairs_with(3)
+    with pytest.raises(PairscoreError, match="not in the table of items"):
+        passes.sum_pairs(np.array(start, dtype=np.int32), high, FOUR, FOUR)

@@ -3,6 +3,8 @@
 """The passes over comparisons and pairs, compiled; :mod:`pairscore.core.passes` has their twins.
 
 Every function adds to arrays that it is given, in the order of rows, and holds no lock meanwhile.
+Numbers of items, pairs and rows are looked at where they are used, and one that is beyond its array
+ends the pass with an error: they may come from files. Lengths of arrays are the caller's affair.
 """
 
 from libc.math cimport copysign, exp, fabs, sqrt
@@ -39,58 +41,103 @@ cdef enum:  # entries ahead that are fetched before their turn comes
     ROWS = 64  # comparisons whose terms are worked out together
 
 
+cdef inline bint is_outside(Py_ssize_t place, Py_ssize_t n) noexcept nogil:
+    return <size_t> place >= <size_t> n  # so are numbers below zero
+
+
+cdef int refuse(bint outside) except -1:
+    if outside:
+        from pairscore.core.passes import outside_table
+        raise outside_table()
+    return 0
+
+
 def add_tally(const index[::1] left, const index[::1] right, const number[::1] outcome,
               const double[:] amount, whole[:] net, whole[:] exposures):
     """Net wins and exposures; a comparison of an item with itself is none.
 
     Both may be columns of one array, fetched together; equal amounts may have a stride of zero.
     """
-    cdef Py_ssize_t m, a, b
+    cdef Py_ssize_t m, a, b, n = min(net.shape[0], exposures.shape[0])
     cdef whole won, times
+    cdef bint outside = False
     with nogil:
         for m in range(left.shape[0]):
             if m + FAR < left.shape[0]:
                 FETCH(&net[left[m + FAR]]); FETCH(&net[right[m + FAR]])
             a, b, times = left[m], right[m], <whole> amount[m]
+            if is_outside(a, n) or is_outside(b, n):
+                outside = True
+                break
             if a != b:
                 won = times * <whole> outcome[m]
                 net[a] += won; net[b] -= won
                 exposures[a] += times; exposures[b] += times
+    refuse(outside)
 
 
 def difference_pass(const index[::1] left, const index[::1] right, const double[::1] scores,
                     double[::1] difference):
     """Score of left minus score of right."""
-    cdef Py_ssize_t m
+    cdef Py_ssize_t m, n = scores.shape[0]
+    cdef bint outside = False
     with nogil:
         for m in range(left.shape[0]):
             if m + FAR < left.shape[0]:
                 FETCH(&scores[left[m + FAR]]); FETCH(&scores[right[m + FAR]])
+            if is_outside(left[m], n) or is_outside(right[m], n):
+                outside = True
+                break
             difference[m] = scores[left[m]] - scores[right[m]]
+    refuse(outside)
 
 
 def add_net(const index[::1] left, const index[::1] right, const double[::1] values,
             double[::1] net):
     """net[left] += values and net[right] -= values, comparison by comparison."""
-    cdef Py_ssize_t m
+    cdef Py_ssize_t m, n = net.shape[0]
+    cdef bint outside = False
     with nogil:
         for m in range(left.shape[0]):
             if m + FAR < left.shape[0]:
                 FETCH(&net[left[m + FAR]]); FETCH(&net[right[m + FAR]])
+            if is_outside(left[m], n) or is_outside(right[m], n):
+                outside = True
+                break
             net[left[m]] += values[m]; net[right[m]] -= values[m]
+    refuse(outside)
+
+
+cdef int refuse_starts(const index[::1] start, Py_ssize_t n_pairs, Py_ssize_t first,
+                       Py_ssize_t last, Py_ssize_t n_items) except -1:
+    """The pairs of low items first to last must be among all pairs, and the items among all."""
+    cdef Py_ssize_t i
+    cdef bint outside = first < 0 or last < first or last >= start.shape[0] or last > n_items
+    refuse(outside)
+    with nogil:
+        outside = start[first] < 0 or start[last] > n_pairs
+        for i in range(first, last):
+            outside |= start[i] > start[i + 1]
+    return refuse(outside)
 
 
 def add_pairs(const index[::1] start, const index[::1] high, const double[::1] at_low,
               const double[::1] at_high, double sign, double[::1] sums):
     """sums[low] += at_low and sums[high] += sign * at_high, pair by pair."""
-    cdef Py_ssize_t i, p
+    cdef Py_ssize_t i, p, n_items = sums.shape[0]
     cdef double own
+    cdef bint outside = False
+    refuse_starts(start, high.shape[0], 0, start.shape[0] - 1, n_items)
     with nogil:
         for i in range(start.shape[0] - 1):
             own = 0.0
             for p in range(start[i], start[i + 1]):
+                if is_outside(high[p], n_items):
+                    outside = True
+                    continue
                 own += at_low[p]; sums[high[p]] += sign * at_high[p]
             sums[i] += own
+    refuse(outside)
 
 
 def logistic_pass(const index[::1] start, const index[::1] high, const double[::1] eta,
@@ -101,13 +148,18 @@ def logistic_pass(const index[::1] start, const index[::1] high, const double[::
 
     eta and small = exp(-|eta|) are of these alone.
     """
-    cdef Py_ssize_t i, p, before = start[first]
+    cdef Py_ssize_t i, p, before, n_items = net.shape[0]
     cdef double larger, smaller, times, part, own
-    cdef bint has_scores = score.shape[0] > 0
+    cdef bint has_scores = score.shape[0] > 0, outside = False
+    refuse_starts(start, high.shape[0], first, last, n_items)
+    before = start[first]
     with nogil:
         for i in range(first, last):
             own = 0.0
             for p in range(start[i], start[i + 1]):
+                if is_outside(high[p], n_items):
+                    outside = True
+                    continue
                 larger = 1.0 / (1.0 + small[p - before])
                 smaller = small[p - before] * larger
                 times = win[p] + lose[p]
@@ -117,22 +169,29 @@ def logistic_pass(const index[::1] start, const index[::1] high, const double[::
                     score[p] = part
                 own += part; net[high[p]] -= part
             net[i] += own
+    refuse(outside)
 
 
 def laplacian_pass(const index[::1] start, const index[::1] high, const double[::1] scores,
                    const double[::1] shift, const double[:, ::1] weight, Py_ssize_t first,
                    Py_ssize_t last, double[::1] net, double[::1] side_sums):
     """Net weighted differences of the items, and the weighted differences of each side."""
-    cdef Py_ssize_t i, p, s
+    cdef Py_ssize_t i, p, s, n_items = min(net.shape[0], scores.shape[0])
     cdef double part, own
+    cdef bint outside = False
+    refuse_starts(start, high.shape[0], first, last, n_items)
     with nogil:
         for s in range(weight.shape[0]):
             for i in range(first, last):
                 own = 0.0
                 for p in range(start[i], start[i + 1]):
+                    if is_outside(high[p], n_items):
+                        outside = True
+                        continue
                     part = weight[s, p] * (scores[i] - scores[high[p]] + shift[s])
                     own += part; net[high[p]] -= part
                 net[i] += own; side_sums[s] += own
+    refuse(outside)
 
 
 cdef inline void add_rows(const real* x, const real* y, const real* v, const real* w, real two,
@@ -151,8 +210,12 @@ def neighbour_pass(const real[:, ::1] X, const index[::1] start, const index[::1
                    const real[:, ::1] values, Py_ssize_t first, Py_ssize_t last,
                    real[:, :, ::1] sums):
     """sums[i - first, k] += values[p, k] X[neighbour[p]], for the entries p of every item i."""
-    cdef Py_ssize_t i, p, q, b, n = values.shape[1], d = X.shape[1], end = start[last]
+    cdef Py_ssize_t i, p, q, b, n = values.shape[1], d = X.shape[1], end, n_items = X.shape[0]
     cdef const char* row
+    cdef bint outside = False
+    refuse_starts(start, neighbour.shape[0], first, last, n_items)
+    refuse(last - first > sums.shape[0])
+    end = start[last]
     with nogil:
         for i in range(first, last):
             for p in range(start[i], start[i + 1], 2):
@@ -161,8 +224,12 @@ def neighbour_pass(const real[:, ::1] X, const index[::1] start, const index[::1
                     for b in range(0, d * <Py_ssize_t> sizeof(real), 64):
                         FETCH(row + b)
                 q = p + (p + 1 < start[i + 1])
+                if is_outside(neighbour[p], n_items) or is_outside(neighbour[q], n_items):
+                    outside = True
+                    continue
                 add_rows(&X[neighbour[p], 0], &X[neighbour[q], 0], &values[p, 0], &values[q, 0],
                          q > p, n, d, &sums[i - first, 0, 0])
+    refuse(outside)
 
 
 cdef inline double score_of(double small, double eta, double won) noexcept nogil:
@@ -178,6 +245,7 @@ def logistic_scale_pass(const double[::1] x, const double[::1] eta, const double
     cdef Py_ssize_t m, k, n = x.shape[0]
     cdef double score, p, q, t, a, w
     cdef double[16] sums = [0.0] * 16
+    cdef bint outside = False
     with nogil:
         for m in range(n):
             t, score = 1.0 / (1.0 + small[m]), score_of(small[m], eta[m], outcome[m])
@@ -198,8 +266,12 @@ def logistic_scale_pass(const double[::1] x, const double[::1] eta, const double
         for m in range(n if net.shape[0] > 0 else 0):
             if m + FAR < n:
                 FETCH(&net[left[m + FAR]]); FETCH(&net[right[m + FAR]])
+            if is_outside(left[m], net.shape[0]) or is_outside(right[m], net.shape[0]):
+                outside = True
+                break
             t = amount[m] * (score_of(small[m], eta[m], outcome[m]) if of_scores else x[m])
             net[left[m]] += t; net[right[m]] -= t
+    refuse(outside)
     for k in range(totals.shape[0]):
         totals[k] += sums[k]
 
@@ -213,11 +285,17 @@ def sort_by_pair(const index[::1] left, const index[::1] right, int[::1] place, 
     """
     cdef Py_ssize_t m, i, n = end.shape[0]
     cdef long long at, first = 0
+    cdef bint outside = start.shape[0] <= n
     with nogil:
         end[:], start[:] = 0, 0
-        for m in range(left.shape[0]):
+        for m in range(0 if outside else left.shape[0]):
+            if is_outside(left[m], n) or is_outside(right[m], n):
+                outside = True
+                break
             if left[m] != right[m]:
                 end[max(left[m], right[m])] += 1; start[min(left[m], right[m]) + 1] += 1
+    refuse(outside)
+    with nogil:
         for i in range(n):
             at, end[i] = end[i], first
             first += at
@@ -271,10 +349,17 @@ def turn_pairs(const int[::1] start, const int[::1] high, int[::1] start_of_high
                int[::1] order):
     """The same pairs sorted by high: where each begins, its low items, and their order."""
     cdef Py_ssize_t i, p, n = start.shape[0] - 1
+    cdef bint outside = False
+    refuse_starts(start, high.shape[0], 0, n, start_of_high.shape[0] - 1)
     with nogil:
         start_of_high[:] = 0
         for p in range(high.shape[0]):
+            if is_outside(high[p], n):
+                outside = True
+                break
             start_of_high[high[p] + 1] += 1
+    refuse(outside)
+    with nogil:
         for i in range(n):
             start_of_high[i + 1] += start_of_high[i]
         for i in range(n):
@@ -293,13 +378,17 @@ def contribution_pass(const index[::1] start, const index[::1] high, const doubl
 
     Squares and products are taken ``times`` (P), or once if that is empty.
     """
-    cdef Py_ssize_t i, j, p, c, n = weight.shape[0]
+    cdef Py_ssize_t i, j, p, c, n = weight.shape[0], n_items = sums.shape[0]
     cdef double a, b, own, squares, t = 1.0
-    cdef bint counted = times.shape[0] > 0
+    cdef bint counted = times.shape[0] > 0, outside = False
+    refuse_starts(start, high.shape[0], 0, start.shape[0] - 1, n_items)
     with nogil:
         for i in range(start.shape[0] - 1):
             own, squares = 0.0, 0.0
             for p in range(start[i], start[i + 1]):
+                if is_outside(high[p], n_items):
+                    outside = True
+                    continue
                 j, a, b = high[p], at_low[p], at_high[p]
                 if counted:
                     t = times[p]
@@ -310,36 +399,49 @@ def contribution_pass(const index[::1] start, const index[::1] high, const doubl
                     sums[i, 2 + c] += weight[c, p]; sums[j, 2 + c] += weight[c, p]
                     factors[p, 2 + c] = <real> -weight[c, p]
             sums[i, 0] += own; sums[i, 1] += squares
+    refuse(outside)
 
 
 def message_pass(const index[::1] start, const index[::1] high, const double[::1] weight,
                  const double[::1] total, double[::1] to_low, double[::1] to_high,
                  double[::1] sums):
     """A round of messages along pairs, in place, and their sums per item."""
-    cdef Py_ssize_t i, p
+    cdef Py_ssize_t i, p, n_items = min(total.shape[0], sums.shape[0])
     cdef double at_low, at_high, own, w
+    cdef bint outside = False
+    refuse_starts(start, high.shape[0], 0, start.shape[0] - 1, n_items)
     with nogil:
         for i in range(start.shape[0] - 1):
             own = 0.0
             for p in range(start[i], start[i + 1]):
+                if is_outside(high[p], n_items):
+                    outside = True
+                    continue
                 w, at_low, at_high = weight[p], total[i] - to_low[p], total[high[p]] - to_high[p]
                 to_low[p], to_high[p] = w * at_high / (w + at_high), w * at_low / (w + at_low)
                 own += to_low[p]; sums[high[p]] += to_high[p]
             sums[i] += own
+    refuse(outside)
 
 
 def variance_pass(const index[::1] start, const index[::1] high, const double[::1] weight,
                   const double[::1] total, const double[::1] to_low, const double[::1] to_high,
                   double[::1] variance):
     """The variance of the difference of each pair, from the messages along it."""
-    cdef Py_ssize_t i, p
+    cdef Py_ssize_t i, p, n_items = total.shape[0]
     cdef double at_low, at_high, both
+    cdef bint outside = False
+    refuse_starts(start, high.shape[0], 0, start.shape[0] - 1, n_items)
     with nogil:
         for i in range(start.shape[0] - 1):
             for p in range(start[i], start[i + 1]):
+                if is_outside(high[p], n_items):
+                    outside = True
+                    continue
                 at_low, at_high = total[i] - to_low[p], total[high[p]] - to_high[p]
                 both = at_low + at_high
                 variance[p] = both / (weight[p] * both + at_low * at_high)
+    refuse(outside)
 
 
 def term_pass(const double[::1] delta, const double[:] side, const double[::1] outcome,
@@ -350,6 +452,7 @@ def term_pass(const double[::1] delta, const double[:] side, const double[::1] o
               Py_ssize_t last, double[::1] new_score, double[::1] new_tau, double[::1] on_delta):
     """New terms under logit, by averages of f, f^2 and f^3 at x + sd z."""
     cdef Py_ssize_t m, k, c, r, n, at = first
+    cdef bint outside = False
     cdef double a, b, w, v, s, t, u, e, q, both, one, two, three, sign
     cdef double[ROWS] x, slope, noise, known, spread, sd, up, step, g, h
     cdef Py_ssize_t[ROWS] kind
@@ -358,6 +461,10 @@ def term_pass(const double[::1] delta, const double[:] side, const double[::1] o
             n = min(ROWS, last - at)
             for r in range(n):
                 m = at + r
+                if (is_outside(judge[m], slopes.shape[1])
+                        or is_outside(place[m], pair_variance.shape[0])):
+                    outside = True
+                    break
                 a, w, v = slopes[0, judge[m]], slopes[1, judge[m]], pair_variance[place[m]]
                 t, s = min(amount[m], 1.0) * tau[m], min(amount[m], 1.0) * score[m]
                 v /= max(1.0 - a * a * t * v, least[0])
@@ -366,6 +473,8 @@ def term_pass(const double[::1] delta, const double[:] side, const double[::1] o
                 b = a - w * x[r] * s
                 spread[r], slope[r], noise[r], known[r] = b * b * v, b, w, v
                 sd[r], up[r] = sqrt(spread[r] + w * (x[r] * x[r] + v)), b * x[r] + side[m]
+            if outside:
+                break
             for r in range(n):
                 c, sign = 0, 2.0 * (outcome[at + r] > 0) - 1.0
                 while c < sds.shape[0] and sd[r] > sds[c]:
@@ -397,3 +506,4 @@ def term_pass(const double[::1] delta, const double[:] side, const double[::1] o
                 s = w * a * (x[r] + known[r] * t - delta[m])
                 new_score[m], new_tau[m], on_delta[m] = g[r] + s, w, t + a * s
             at += ROWS
+    refuse(outside)

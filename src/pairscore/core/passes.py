@@ -21,6 +21,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pairscore.errors import PairscoreError
+
 CHUNKS = 8  # of a large pass
 LARGE = 1 << 18  # entries of a pass that is worth threads
 NEARLY_ALL = 0.9  # share of an array in use that is not worth a copy
@@ -36,6 +38,21 @@ def _compiled() -> Any:
 
 
 kernels = _compiled()
+
+
+def outside_table() -> PairscoreError:
+    """The error for numbers of items or pairs that are not in the table that they belong to."""
+    return PairscoreError(
+        "comparisons name items that are not in the table of items, so the data or the file that"
+        " they come from are damaged; read them again, or fit again."
+    )
+
+
+def refuse_outside(n: int, *places: np.ndarray) -> None:
+    """Row numbers must be from 0 to n - 1; SciPy and compiled code would not look at them."""
+    for of in places:
+        if len(of) and (of.min() < 0 or of.max() >= n):
+            raise outside_table()
 
 
 # -- threads -----------------------------------------------------------------------------------
@@ -145,6 +162,7 @@ def tally_pass(
 
         sums = np.sum(on_each(one, _chunks_beside(len(left), n_items)), axis=0)
         return sums[:, 0].astype(float), sums[:, 1].astype(float)
+    refuse_outside(n_items, left, right)
     net, exposures = np.zeros((2, n_items)) if into is None else into
     exposed = amount * (left != right)
     wins = exposed * outcome
@@ -167,6 +185,7 @@ def total_of(amount: np.ndarray) -> float:
 def difference_pass(left: np.ndarray, right: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Score of left minus that of right (M), of items with ``scores`` (N)."""
     if kernels is None:
+        refuse_outside(len(scores), left, right)
         return scores[left] - scores[right]
     (left, right), scores, difference = same_kind(left, right), doubles(scores), np.empty(len(left))
 
@@ -191,6 +210,7 @@ def add_net(left: np.ndarray, right: np.ndarray, values: np.ndarray, net: np.nda
     if kernels is not None:
         kernels.add_net(*same_kind(left, right), doubles(values), net)
     else:
+        refuse_outside(len(net), left, right)
         net += np.bincount(left, values, len(net)) - np.bincount(right, values, len(net))
     return net
 
@@ -237,6 +257,7 @@ def _pair_table(
     from scipy import sparse
 
     left, right, outcome, amount = columns
+    refuse_outside(n_items, left, right)
     distinct = left != right
     if not distinct.all():
         left, right, outcome, amount = (column[distinct] for column in columns)
@@ -270,6 +291,7 @@ def sum_pairs(
         sums = np.zeros(n)
         kernels.add_pairs(start, high, doubles(at_low), doubles(at_high), sign, sums)
         return sums
+    refuse_outside(n, high)
     lows = np.flatnonzero(np.diff(start))
     sums = np.multiply(sign, np.bincount(high, at_high, n))
     if len(lows):
@@ -303,6 +325,7 @@ def laplacian_pass(
 
 def differences(start: np.ndarray, high: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Score of low minus score of high, for every pair."""
+    refuse_outside(len(scores), high)
     return np.repeat(scores, np.diff(start)) - scores[high]
 
 
@@ -310,6 +333,7 @@ def turn_pairs(start: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndar
     """The same pairs sorted by high: start of each item's (N + 1), low items (P), order (P)."""
     n, m = len(start) - 1, len(high)
     if kernels is None or start.dtype != np.int32:
+        refuse_outside(n, high)
         by_high = np.argsort(high, kind="stable")
         lows = np.repeat(np.arange(n, dtype=high.dtype), np.diff(start))
         starts = np.concatenate([[0], np.cumsum(np.bincount(high, minlength=n))])
@@ -383,6 +407,7 @@ def neighbour_sums(
         return sums
     from scipy import sparse
 
+    refuse_outside(len(X), neighbour)
     first, last = start[rows.start], start[rows.stop]
     for kind in range(n_kinds):
         of_rows = neighbour[first:last], start[rows.start : rows.stop + 1] - first
@@ -425,6 +450,7 @@ def _at_ends(
     start: np.ndarray, high: np.ndarray, total: np.ndarray, messages: TwoArrays
 ) -> TwoArrays:
     """What both items of a pair know without each other (P each)."""
+    refuse_outside(len(total), high)
     return np.repeat(total, np.diff(start)) - messages[0], total[high] - messages[1]
 
 

@@ -248,6 +248,7 @@ class Pairs:
     @cached_property
     def component(self) -> np.ndarray:
         """The group of each item (N): items of one are linked by comparisons."""
+        passes.refuse_outside(self.n_items, self.high)
         links = sparse.csr_array(
             (np.ones(len(self.high), dtype=np.int8), self.high, self.start),
             shape=(self.n_items, self.n_items),
