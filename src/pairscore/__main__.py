@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import signal
 import sys
 from contextlib import suppress
 
@@ -31,9 +32,14 @@ def keep_memory() -> None:
 
 def run() -> None:
     """Run a command, and end this process."""
+    waiting = signal.getsignal(signal.SIGINT)
+    if waiting is signal.default_int_handler:
+        signal.signal(signal.SIGINT, end_at_once)
     hide_password()
     from pairscore.cli.commands import leave, main
 
+    if waiting is signal.default_int_handler:
+        signal.signal(signal.SIGINT, waiting)
     gc.set_threshold(MANY_OBJECTS)
     keep_memory()
     write_any_sign()
@@ -42,6 +48,11 @@ def run() -> None:
     except SystemExit as ended:
         leave(ended.code)
         raise
+
+
+def end_at_once(number: int, frame: object) -> None:
+    """End after Ctrl-C while modules are imported: nothing is open yet, and no trace helps."""
+    os._exit(128 + number)
 
 
 def write_any_sign() -> None:

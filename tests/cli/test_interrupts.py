@@ -113,3 +113,24 @@ def test_a_program_ends_without_unloading_its_modules(before, unloads, words, co
     assert done.returncode == code
     assert ("Usage:" in done.stdout) if code == 0 else ("none.csv" in done.stderr)
     assert done.stdout.endswith("asked for\n" + "unloaded\n" * unloads)
+
+
+IMPORTED = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+from pairscore.__main__ import run
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+sys.argv[1:] = ["--version"]
+run()
+"""
+
+
+@pytest.mark.parametrize("name", ["pairscore.cli.commands", "click"])
+def test_ctrl_c_while_modules_are_imported_leaves_no_trace(name):
+    program = [sys.executable, "-c", IMPORTED.format(name=name)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=LIMIT)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

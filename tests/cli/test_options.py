@@ -312,6 +312,33 @@ def test_lines_of_standard_input_are_counted_as_those_of_a_file(tmp_path):
     assert faults(ranked) == {("6", "a", "not finite")}
 
 
+@pytest.mark.parametrize("is_bad", [False, True])
+def test_a_file_of_the_user_where_the_list_would_be_is_left_alone(is_bad, study):
+    folder, _, _ = study
+    own = folder / "m.npz.bad-rows.csv"
+    own.write_text("line,what I changed\n3,the mass\n")
+    before = own.read_bytes()
+    if is_bad:
+        (folder / "items.csv").write_text(FAULTY_ITEMS)
+    words = "fit items.csv votes.csv --exclude style --id " + ("name" if is_bad else "id")
+    result = run(words, "-o", "m.npz", code=2 if is_bad else 0)
+    assert own.read_bytes() == before
+    assert ("that has something else in it; move it away" in result.stderr) == is_bad
+
+
+@pytest.mark.parametrize("decimal", ["", " --decimal ,"])
+def test_a_list_of_an_earlier_run_goes_when_no_row_is_bad(decimal, study):
+    folder, _, _ = study
+    good = (folder / "items.csv").read_text()
+    words = f"fit items.csv votes.csv --exclude style -o m.npz{decimal}"
+    (folder / "items.csv").write_text(FAULTY_ITEMS.replace("name", "id"))
+    run(words, code=2)
+    assert (folder / "m.npz.bad-rows.csv").exists()
+    (folder / "items.csv").write_text(good)
+    run("fit items.csv votes.csv --exclude style -o m.npz")
+    assert not (folder / "m.npz.bad-rows.csv").exists()
+
+
 def test_bad_rows_of_both_files_are_all_told(study):
     folder, _, _ = study
     lines = (folder / "items.csv").read_text().splitlines()

@@ -150,3 +150,29 @@ def test_html_is_escaped_and_leaves_out_what_is_empty():
     assert "<tr><td>1.235</td><td>7</td></tr><tr><td>unknown</td><td>y&gt;</td></tr>" in page
     assert page.endswith("<p>s&lt;</p>")
     assert html_text("only a title", ()) == "<h4>only a title</h4>"
+
+
+FULL = """
+import resource, sys
+import numpy as np
+from pairscore import PairscoreError
+from pairscore.files.write import write_table
+table = {"x": np.random.default_rng(0).normal(size=20_000)}
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+try:
+    write_table(table, sys.argv[1])
+except PairscoreError as error:
+    sys.exit(str(error))
+"""
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.jsonl"])
+def test_a_disk_that_is_full_is_told_without_what_duckdb_calls_things(name, tmp_path):
+    pytest.importorskip("resource", reason="Windows has no limit on the size of files")
+    path = tmp_path / name
+    done = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True)
+    assert done.stderr == (
+        f"the table could not be saved as {str(path)!r} (File too large); choose a place that can"
+        " be written to.\n"
+    )
+    assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from os.path import realpath
 from pathlib import Path
 from typing import Any
 
@@ -338,7 +339,8 @@ def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) ->
         )
     if output.is_dir():
         raise PairscoreError(f"{str(output)!r} is a folder; name a file.")
-    if any(output.resolve() == Path(path).resolve() for path in inputs if str(path) != "-"):
+    # not Path.resolve, which fails where a link leads to itself
+    if any(realpath(output) == realpath(path) for path in inputs if str(path) != "-"):
         raise PairscoreError(
             f"{str(output)!r} is an input of this command and would be overwritten; choose another"
             " name with -o."
@@ -379,10 +381,11 @@ def list_bad_rows(output: Path | None, decimal: str | None = None) -> Iterator[N
     """Write all bad rows of the files that are read to a list next to the output.
 
     The message, which shows the first ones, says where the list is. A list of an earlier run is
-    removed where no row is bad. Without an output file there is no list.
+    removed where no row is bad. Another file of its name stays as it is. Without an output file
+    there is no list.
     """
     from pairscore.errors import BadRowsError
-    from pairscore.files.write import BadFilesError, is_device, write_bad_rows
+    from pairscore.files.write import BadFilesError, is_bad_rows, is_device, write_bad_rows
 
     # nobody looks for a list in /dev
     has_list = output is not None and str(output) != "-" and not is_device(output)
@@ -391,11 +394,16 @@ def list_bad_rows(output: Path | None, decimal: str | None = None) -> Iterator[N
         yield
     except (BadRowsError, BadFilesError) as error:
         errors = error.errors if isinstance(error, BadFilesError) else [error]
+        if has_list and path.exists() and not is_bad_rows(path):
+            raise PairscoreError(
+                f"{error}\nAll of them would be listed in {str(path)!r}, but that has something"
+                " else in it; move it away."
+            ) from error
         if has_list and write_bad_rows(errors, path, decimal):
             raise PairscoreError(
                 f"{error}\nAll of them are in {str(path)!r}; nothing else was written."
             ) from error
         raise
-    if has_list:
+    if has_list and is_bad_rows(path):
         with suppress(OSError):
             path.unlink()

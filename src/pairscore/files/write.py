@@ -5,6 +5,7 @@ Files are written whole or not at all: a crash or a full disk leaves the old one
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -185,9 +186,12 @@ def fill_table(temporary: Path, columns: Any, path: Any, decimal: str | None = N
             f" ({COPY_OPTIONS[kind]}, USE_TMP_FILE false)"
         )
     except (duckdb.Error, UnicodeError) as error:
+        if number := re.search(r'"errno":"(\d+)"', str(error)):  # DuckDB says it in JSON
+            raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+        reason = str(error).splitlines()[0].replace(str(temporary.absolute()), str(path))
         raise PairscoreError(
-            f"the table could not be saved as {str(path)!r} ({str(error).splitlines()[0]}); check"
-            " its cells and the place."
+            f"the table could not be saved as {str(path)!r} ({reason}); check its cells and the"
+            " place."
         ) from error
     finally:
         connection.close()
@@ -299,6 +303,19 @@ def _locate(
     return BadRowsError(stored.source.shown, sorted(rows, key=lambda row: row.line), error.remedy)
 
 
+BAD_ROWS = ("file", "line", "column", "text", "reason")  # columns of a list of bad rows
+
+
+def is_bad_rows(path: Path) -> bool:
+    """Whether a file is a list that :func:`write_bad_rows` wrote, by its first line."""
+    heads = [sign.join(BAD_ROWS).encode() for sign in (",", ";")]
+    try:
+        with path.open("rb") as file:
+            return not is_device(path) and file.readline(100).rstrip() in heads
+    except OSError:  # there is none
+        return False
+
+
 def write_bad_rows(errors: list[BadRowsError], path: Any, decimal: str | None = None) -> bool:
     """Write all bad rows to a CSV file.
 
@@ -309,9 +326,7 @@ def write_bad_rows(errors: list[BadRowsError], path: Any, decimal: str | None = 
         for error in errors
         for row in error.rows
     ]
-    columns = zip(
-        ("file", "line", "column", "text", "reason"), zip(*rows, strict=True), strict=True
-    )
+    columns = zip(BAD_ROWS, zip(*rows, strict=True), strict=True)
     with suppress(PairscoreError):
         write_table(
             {
