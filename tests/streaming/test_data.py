@@ -1,5 +1,6 @@
 """The first pass with its checkpoint."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pairscore import PairscoreError, fit_stream
 from pairscore.parts import spill
 from pairscore.parts.spill import Spill
 from pairscore.streaming import data as stream_data
-from pairscore.streaming.passes import TallyTask
+from pairscore.streaming.passes import Checkpoint, TallyTask
 from tests.streaming.studies import draw, in_parts, write
 
 
@@ -207,7 +208,7 @@ KILLED = """
 import os, signal, sys
 from pairscore import fit_stream
 from pairscore.streaming import data
-from pairscore.streaming.passes import TallyTask
+from pairscore.streaming.passes import Checkpoint, TallyTask
 data.PARTS_AT_ONCE, data.PARTITION_ROWS, data.SAMPLE = 1, 500, 300
 usual, done = TallyTask.__call__, []
 def mortal(self, part):
@@ -270,3 +271,48 @@ def test_every_task_can_go_to_another_process_and_sums_come_back(monkeypatch):
             np.testing.assert_array_equal(ours.coef_, theirs.coef_)
             np.testing.assert_array_equal(ours.covariance_, theirs.covariance_)
     assert seen == {"TallyTask", "ScoreTask", "CountTask", "PairTask"}
+
+
+@pytest.mark.parametrize("inference", ["items", None])
+@pytest.mark.parametrize("has", ["a file", "nothing"])
+def test_a_folder_that_no_checkpoint_made_is_left_alone(has, inference, tmp_path):
+    files, own = write(tmp_path, *draw(5)), tmp_path / "ck.tiles"
+    own.mkdir()
+    if has == "a file":
+        (own / "thesis.txt").write_text("mine")
+    with pytest.raises(PairscoreError, match="which no checkpoint made; give the checkpoint"):
+        fit_stream(*files, inference=inference, checkpoint=tmp_path / "ck")
+    assert [path.read_text() for path in own.iterdir()] == ["mine"] * (has == "a file")
+    assert not (tmp_path / "ck").exists()
+
+
+def test_a_checkpoint_that_is_refused_makes_no_folder(tmp_path):
+    files, notes = write(tmp_path, *draw(5)), tmp_path / "notes.csv"
+    notes.write_text("mine")
+    with pytest.raises(PairscoreError, match="not a complete checkpoint"):
+        fit_stream(*files, checkpoint=notes)
+    assert notes.read_text() == "mine"
+    assert not (tmp_path / "notes.csv.tiles").exists()
+
+
+def test_tiles_are_on_the_disk_before_the_checkpoint_says_so(tmp_path, monkeypatch):
+    """A crash of the machine may not leave a checkpoint of tiles that were never written."""
+    in_parts(monkeypatch)
+    files, synced, fsync = write(tmp_path, *draw(5)), [], os.fsync
+    usual = Checkpoint.write
+
+    def sync(number):
+        synced.append(os.path.realpath(f"/proc/self/fd/{number}"))
+        fsync(number)
+
+    def checked(self, sums, n_done):
+        tiles = set(self.folder.rglob("*.npy"))
+        names = {Path(path).name.rpartition(".")[0] for path in synced}
+        assert tiles
+        assert {path.name.removesuffix(".npy") for path in tiles} <= names
+        usual(self, sums, n_done)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(Checkpoint, "write", checked)
+    fit_stream(*files, memory=1e5, checkpoint=tmp_path / "ck")
+    assert synced

@@ -107,9 +107,9 @@ def test_a_checkpoint_holds_the_first_sums(study, tmp_path):
     items, reader, parts, _ = study
     sums = total(TallyTask(reader, len(items), stride=7), parts)
     checkpoint = Checkpoint(tmp_path / "c.npz", "of these data")
-    assert checkpoint.read() == (None, 0)
+    assert checkpoint.read(len(items), 8) == (None, 0)
     checkpoint.write(sums, 3)
-    again, n_done = checkpoint.read()
+    again, n_done = checkpoint.read(len(items), 8)
     assert n_done == 3
     for name in ("net_wins", "exposures", "n_comparisons"):
         np.testing.assert_array_equal(getattr(again.tally, name), getattr(sums.tally, name))
@@ -117,12 +117,12 @@ def test_a_checkpoint_holds_the_first_sums(study, tmp_path):
         np.testing.assert_array_equal(getattr(again, name), getattr(sums, name))
     np.testing.assert_array_equal(again.sample.amount, sums.sample.amount)
     with pytest.raises(PairscoreError, match="checkpoint of other files"):
-        Checkpoint(tmp_path / "c.npz", "other data").read()
+        Checkpoint(tmp_path / "c.npz", "other data").read(len(items), 8)
     (tmp_path / "c.npz").write_text("nothing")
-    with pytest.raises(PairscoreError, match="not a checkpoint"):
-        checkpoint.read()
+    with pytest.raises(PairscoreError, match="not a complete checkpoint"):
+        checkpoint.read(len(items), 8)
     checkpoint.remove()
-    assert checkpoint.read() == (None, 0)
+    assert checkpoint.read(len(items), 8) == (None, 0)
 
 
 @pytest.mark.parametrize(("factor", "ridge"), [(1.0, 0.0), (1.004, 3.0), (1.05, 0.0)])

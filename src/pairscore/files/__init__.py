@@ -10,6 +10,7 @@ Start with ``tables``, which has ``read_table``.
     find_columns   columns found by what is in them
     study_columns  which columns a command needs, and under which names
     read_study     items and comparisons of a command, checked once
+    archive        models, sums and checkpoints, read as if a stranger had written them
     write          files written whole, lists of bad rows; results as plain values and text
 
 Imports: choices, errors, data.

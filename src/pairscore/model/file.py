@@ -1,15 +1,18 @@
 """Models on disk: one .npz of plain arrays and a JSON header; nothing in it is ever executed.
 
-The header has a checksum of the arrays, and a file that is not what was saved is refused. Files of
-before have none; there the shapes must fit and the numbers be finite.
+The header has a checksum of the arrays, and a file that is not what was saved is refused; files of
+before have none. Whoever forges a file can make its checksum too: arrays, their entries and the
+header must be such as a fit gives, and that is stated in SCHEMA, LIMITS and the annotations of what
+the header holds.
 """
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from hashlib import sha256
-from io import BytesIO
+from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +20,28 @@ import numpy as np
 
 from pairscore.core.links import Link, get_link, link_name
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.items import Items
+from pairscore.data.features import Recipe
+from pairscore.data.items import LARGEST_NUMBER, Items
 from pairscore.data.tables import Columns
 from pairscore.data.votes import PER_ROW
 from pairscore.errors import PairscoreError
 from pairscore.estimators.diagnostics import ItemEffectsTest, NewItems, Pairing
 from pairscore.estimators.inference import Likelihood
-from pairscore.estimators.results import OF_PAIRS, Effects, Fit, ItemEffects, Judges
+from pairscore.estimators.results import OF_PAIRS, RECORDED, Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
-from pairscore.estimators.settings import DEFAULTS, Settings, Wording, make_settings
+from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, Wording, make_settings
+from pairscore.files.archive import (
+    ANY_SHAPE,
+    INTEGER,
+    NAMES,
+    DamagedFileError,
+    Field,
+    faults_of,
+    has_type,
+    is_number,
+    read_archive,
+    read_json,
+)
 from pairscore.files.write import atomic_write, plain
 
 FORMAT = 1
@@ -34,28 +50,58 @@ CONTEXT = f"{DATA}context_"
 GROUPS = f"{DATA}item_groups"
 EFFECTS = "item_effects_"
 BESIDE_FIT = ("settings", "feature_names", "comparisons", "item_groups", "item_effects", "recipe")
-# the shape of each array: a letter is one length throughout the file (d features, N items, M
-# comparisons, K items with effects, P pairs of them), and a star any length
-SHAPES = {
-    **dict.fromkeys(("coef_", "closed_form_coef_", "std_errors_", "undetermined_"), "d"),
-    **dict.fromkeys((f"feature_{what}_" for what in ("mean", "sd", "min", "max")), "d"),
-    **{"covariance_": "dd", "open_directions_": "d*", f"{DATA}values": "Nd"},
-    "fitted_scores_": "**",
-    "effects_covariance_": "**",
-    **dict.fromkeys((f"{DATA}ids", GROUPS), "N"),
-    **dict.fromkeys((f"{DATA}{name}" for name in PER_ROW), "M"),
-    **dict.fromkeys((EFFECTS + of for of in ("keys", "ids", "effect", "std_error", "share")), "K"),
-    **dict.fromkeys((EFFECTS + of for of in OF_PAIRS), "P"),
-    **{f"{EFFECTS}quasi_variance": "K", f"{EFFECTS}along_effects": "K*"},
+_K, _P = "items_with_effects", "pairs"
+_HELD: Any = {
+    "low": -LARGEST_NUMBER,
+    "high": LARGEST_NUMBER,
+}  # so are numbers whose squares are taken
+_POSITIVE: Any = {"low": 0, "high": LARGEST_NUMBER}
+# What each array must be. Of a field of Fit that is not here nothing is known but its kind.
+SCHEMA: dict[str, Field] = {
+    **dict.fromkeys(("coef_", "closed_form_coef_", "feature_mean_"), Field("d", **_HELD)),
+    "std_errors_": Field("d", low=0, nan=True),
+    "undetermined_": Field("d", "b"),
+    **dict.fromkeys(("feature_min_", "feature_max_"), Field("d", nan=True)),  # of sites: none
+    "feature_sd_": Field("d", **_POSITIVE),
+    "covariance_": Field("d,d", **_HELD),
+    "open_directions_": Field("d,*", **_HELD),
+    "effects_covariance_": Field("d+effects,effects", **_HELD),
+    "fitted_scores_": Field("2,*", nan=True),
+    f"{DATA}values": Field("N,d", **_HELD),
+    f"{DATA}ids": Field("N", NAMES, nan=True),
+    GROUPS: Field("N", INTEGER, low=0),
+    **dict.fromkeys((f"{DATA}left", f"{DATA}right"), Field("M", INTEGER, below="N")),
+    f"{DATA}outcome": Field("M", "if", low=-1, high=1),
+    **dict.fromkeys((f"{DATA}weight", f"{DATA}count"), Field("M", "iuf", **_POSITIVE)),
+    f"{DATA}judge": Field("M", NAMES, nan=True),
+    CONTEXT: Field("M", "biuf", **_HELD),
+    f"{DATA}covariance_items": Field("*", INTEGER, below="N"),
+    f"{DATA}facts": Field("3", INTEGER),
+    f"{EFFECTS}keys": Field(_K, "u"),
+    f"{EFFECTS}ids": Field(_K, NAMES, nan=True),
+    f"{EFFECTS}effect": Field(_K, **_HELD),
+    **dict.fromkeys((f"{EFFECTS}std_error", f"{EFFECTS}share"), Field(_K, **_POSITIVE)),
+    f"{EFFECTS}pair_low": Field(_P, INTEGER, below=_K, rising=True),
+    f"{EFFECTS}pair_high": Field(_P, INTEGER, below=_K),
+    f"{EFFECTS}pair_weight": Field(_P, **_POSITIVE),
+    f"{EFFECTS}quasi_variance": Field(_K, **_HELD),
+    f"{EFFECTS}along_effects": Field(f"{_K},*", **_HELD),
 }
-MAY_BE_NAN = (
-    "std_errors_",
-    "fitted_scores_",
-    f"{DATA}ids",
-    f"{DATA}judge",
-    GROUPS,
-    f"{EFFECTS}ids",
+OTHER = Field(ANY_SHAPE, "biuf", nan=True)
+# arrays that are there together or not at all
+TOGETHER = (
+    tuple(f"{DATA}{name}" for name in ("values", "left", "right", "outcome", "facts")),
+    tuple(EFFECTS + name for name in ("keys", "effect", "std_error", "share")),
+    tuple(EFFECTS + name for name in OF_PAIRS),
+    ("covariance_", "std_errors_"),
 )
+# limits of single numbers; a share that nothing tells is NaN
+LIMITS = {
+    **dict.fromkeys(("n_items", "n_comparisons", "n_iter", "n_features_in"), (0, 2**53)),
+    "n_groups": (1, 2**53),
+    **dict.fromkeys(("agreement", "noise", "tie_share", "guard"), (0, 1)),
+    "decided_scale": (0, inf),
+}
 OF_SETTINGS = ("inference_", "l2_", "ties_", "n_features_in_")  # told twice, for older readers
 
 
@@ -100,10 +146,11 @@ def _header(model: ModelFile, values: dict[str, Any], arrays: dict[str, Any], pa
     fit, params = model.fit, {name: _scalar(value) for name, value in model.params.items()}
     params.pop("n_jobs", None)  # no fit depends on it
     tables = {
-        name: None if (t := getattr(fit, name)) is None else to(t) for name, (to, _) in TABLES
+        name: None if (t := getattr(fit, name)) is None else to(t)
+        for name, (_, to, _) in TABLES.items()
     }
     scalars = {f"{n}_": _scalar(v) for n, v in values.items() if f"{n}_" not in arrays}
-    scalars = {name: value for name, value in scalars.items() if name[:-1] not in dict(TABLES)}
+    scalars = {name: value for name, value in scalars.items() if name[:-1] not in TABLES}
     header = {
         "pairscore_model": FORMAT,
         "params": params | ({} if isinstance(params["link"], str) else {"link": "custom"}),
@@ -159,16 +206,36 @@ def _lists(table: Any) -> Any:
     return plain(table, keep_nan=True)
 
 
-TABLES: tuple[tuple[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]], ...] = (
-    ("pairing", (vars, lambda record: Pairing(**record))),
-    ("ridge_curve", (RidgeCurve.to_record, RidgeCurve.from_record)),
-    ("effects", (_lists, _from_lists(Effects))),
-    ("judges", (_lists, _from_lists(Judges))),
-    ("item_effects_test", (vars, lambda record: ItemEffectsTest(**record))),
-    ("new_items", (vars, lambda record: NewItems(**record))),
-    ("likelihood", (Likelihood.to_file, lambda record: Likelihood(**record))),
-    ("wording", (vars, lambda record: Wording(**record))),
-)
+# what a header has beside numbers: its class, how it becomes JSON, and how it is made again
+TABLES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "pairing": (Pairing, vars, lambda record: Pairing(**record)),
+    "ridge_curve": (RidgeCurve, RidgeCurve.to_record, RidgeCurve.from_record),
+    "effects": (Effects, _lists, _from_lists(Effects)),
+    "judges": (Judges, _lists, _from_lists(Judges)),
+    "item_effects_test": (ItemEffectsTest, vars, lambda record: ItemEffectsTest(**record)),
+    "new_items": (NewItems, vars, lambda record: NewItems(**record)),
+    "likelihood": (Likelihood, Likelihood.to_file, lambda record: Likelihood(**record)),
+    "wording": (Wording, vars, lambda record: Wording(**record)),
+}
+EFFECT_KINDS = ("context", "side", "tie")
+CLASS = str | int | float | bool
+# values of JSON that have no class, by the annotation that they would have
+RECORD = {
+    "fingerprint": str | None,
+    "seed": int | None,
+    "command": str | None,
+    "versions": dict[str, str],
+    "reading": dict[str, Any],
+}
+READING = {
+    **dict.fromkeys(("decimal", "delimiter", "encoding"), str | None),
+    **dict.fromkeys(("na", "sheet"), list[str] | str | None),
+    **dict.fromkeys(("winner_codes", "vote_columns"), dict[str, str | None] | None),
+}
+ITEM_EFFECTS = {name: float for name in RECORDED} | {
+    "n_shared": int,
+    "interval": tuple[float, float],
+}
 
 
 # -- load ------------------------------------------------------------------------------------------
@@ -187,11 +254,12 @@ def load_model(path: Any, link: Any = None) -> ModelFile:
         params, link_of_fit = header["params"], _link(header, link, path)
         if params["link"] == "custom":
             params = params | {"link": link}
-        fit = _rebuild(header, arrays, _settings(header, params, get_link(link_of_fit)))
-        classes = np.array(header["classes"], dtype=header["classes_dtype"])
-    except (KeyError, TypeError, AttributeError) as error:
+        fit = _rebuild(header, arrays, _settings(header, params, get_link(link_of_fit), path))
+    except PairscoreError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise _foreign(path) from error
-    return ModelFile(fit, params, classes)
+    return ModelFile(fit, params, _classes(header, path))
 
 
 def _link(header: dict[str, Any], link: Any, path: Any) -> Any:
@@ -213,7 +281,7 @@ def _link(header: dict[str, Any], link: Any, path: Any) -> Any:
     return link if name == "custom" else name
 
 
-def _settings(header: dict[str, Any], params: dict[str, Any], link: Link) -> Settings:
+def _settings(header: dict[str, Any], params: dict[str, Any], link: Link, path: Any) -> Settings:
     """Those of the fit; a file of before them has only the parameters."""
     record, fitted = header.get("settings"), header["fitted"]
     if record is None:
@@ -221,7 +289,12 @@ def _settings(header: dict[str, Any], params: dict[str, Any], link: Link) -> Set
         record = vars(make_settings(DEFAULTS | params | {"link": link})) | {
             name: fitted[f"{name}_"] for name in ("inference", "l2", "ties")
         }
-    return Settings(**record | {"link": link, "context": tuple(record["context"])})
+    settings = Settings(**record | {"link": link, "context": tuple(record["context"])})
+    for name, value in vars(settings).items():
+        allowed = name not in SETTINGS or SETTINGS[name].allows(value)
+        if not allowed or (name not in SETTINGS and not isinstance(value, bool)):
+            raise _damaged(path, f"{name!r} has a value that no fit has")
+    return settings
 
 
 def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Settings) -> Fit:
@@ -231,7 +304,7 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
         n.removesuffix("_"): v for n, v in arrays.items() if n.removesuffix("_") in known
     }
     tables: dict[str, Any] = {
-        n: rebuild(header[n]) for n, (_, rebuild) in TABLES if header.get(n) is not None
+        n: rebuild(header[n]) for n, (_, _, rebuild) in TABLES.items() if header.get(n) is not None
     }
     names, effects = tuple(header["feature_names"]), None
     recipe = header.get("recipe")  # models of before had none
@@ -262,20 +335,17 @@ def _check_path(path: Any) -> Path:
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Header and arrays of a file that may be anything."""
     try:
-        content = path.read_bytes()
+        arrays = read_archive(path)
     except OSError as error:
         raise PairscoreError(
             f"the model file {str(path)!r} cannot be read ({error.strerror}); check the path."
         ) from error
-    try:
-        with np.load(BytesIO(content), allow_pickle=False) as file:
-            arrays = dict(file)
-    except Exception as error:  # bytes of any kind fail in ways of any kind
+    except DamagedFileError as error:
         raise _incomplete(path) from error
     try:
-        header = json.loads(arrays.pop("header").tobytes())
+        header = read_json(arrays.pop("header").tobytes())
         version = header["pairscore_model"]
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (KeyError, TypeError, DamagedFileError) as error:
         raise _foreign(path) from error
     if version != FORMAT:
         raise PairscoreError(
@@ -289,30 +359,95 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def _refuse_damage(header: dict[str, Any], arrays: dict[str, np.ndarray], path: Any) -> None:
-    """The arrays must be those that were saved, as far as the file can tell."""
+    """The file must be one that was saved, as far as it can tell."""
     saved = header.get("checksum")
     if saved is not None and saved != checksum(arrays):
         raise _damaged(path, "the numbers in it were changed")
-    lengths: dict[str, int] = {"d": header["fitted"]["n_features_in_"]}
-    for name, array in arrays.items():
-        shape = "M" if name.startswith(CONTEXT) else SHAPES.get(name)
-        if shape is not None and not _fits(array, shape, lengths):
-            size = " x ".join(map(str, array.shape)) or "no"
-            raise _damaged(path, f"{name!r} has {size} entries, which do not fit the rest")
-        if saved is None and shape and name not in MAY_BE_NAN and not _is_finite(array):
-            raise _damaged(path, f"{name!r} has entries that are not finite numbers")
+    for fault in chain(_faults_of_header(header), _faults_of_arrays(header, arrays)):
+        raise _damaged(path, fault)
 
 
-def _is_finite(array: np.ndarray) -> bool:
-    return array.dtype.kind in "biuf" and bool(np.isfinite(array).all())
+def _faults_of_arrays(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Iterable[str]:
+    known = {f"{field.name}_": OTHER for field in fields(Fit)} | SCHEMA
+    known |= {name: SCHEMA[CONTEXT] for name in arrays if name.startswith(CONTEXT)}
+    effects = header.get("effects")
+    lengths = {"d": header["fitted"]["n_features_in_"]}
+    lengths["effects"] = len(effects["names"]) if effects else 1
+    yield from faults_of(arrays, known, lengths)
+    for names in TOGETHER:
+        missing = [name for name in names if name not in arrays]
+        if 0 < len(missing) < len(names):
+            yield f"{missing[0]!r} is missing"
+    if header.get("item_effects") and f"{EFFECTS}keys" not in arrays:
+        yield f"'{EFFECTS}keys' is missing"
 
 
-def _fits(array: np.ndarray, shape: str, lengths: dict[str, int]) -> bool:
-    """Whether an array has such a shape; lengths that were not known are known from now on."""
-    return array.ndim == len(shape) and all(
-        letter == "*" or lengths.setdefault(letter, size) == size
-        for letter, size in zip(shape, array.shape, strict=True)
-    )
+def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:
+    """What is wrong with it; errors of any kind where it is quite another thing."""
+    fitted = {name.removesuffix("_"): value for name, value in header["fitted"].items()}
+    hints = {field.name: field.type for field in fields(Fit)} | {"n_features_in": int}
+    for name, value in fitted.items():
+        hint, (low, high) = hints.get(name, Any), LIMITS.get(name, (-inf, inf))
+        if not (isinstance(hint, str) or has_type(value, hint)):
+            yield f"{name!r} is of another kind"
+        elif is_number(value) and (value < low or value > high):
+            yield f"{name!r} is not from {low:g} to {high:g}"
+    yield from _faults_of_fields(fitted["record"], RECORD)
+    yield from _faults_of_fields(fitted["record"].get("reading") or {}, READING)
+    for name, (kind, *_) in TABLES.items():
+        if header.get(name) is not None:
+            yield from _faults_of_table(header[name], kind)
+    if header.get("item_effects"):
+        yield from _faults_of_fields(header["item_effects"], ITEM_EFFECTS)
+        yield from (
+            f"{name!r} is below zero or missing"
+            for name in ("sigma2", "posterior_sigma2")
+            if not header["item_effects"].get(name, 0.0) >= 0
+        )
+    names, params = header["feature_names"], header["params"]
+    if not has_type(names, list[str]) or len(names) not in (0, fitted["n_features_in"]):
+        yield "the names of features do not fit the rest"
+    if header.get("recipe") is not None:
+        yield from _faults_of_recipe(header["recipe"], fitted["n_features_in"], tuple(names))
+    if unknown := set(params) - set(DEFAULTS):
+        raise KeyError(*unknown)
+
+
+def _faults_of_fields(record: dict[str, Any], hints: Mapping[str, Any]) -> Iterable[str]:
+    for name, hint in hints.items():
+        if name in record and not has_type(record[name], hint):
+            yield f"{name!r} is of another kind"
+
+
+def _faults_of_table(record: dict[str, Any], kind: Any) -> Iterable[str]:
+    """Of a record of a dataclass: types by its annotations, and columns of one length."""
+    hints = {f.name: str if isinstance(f.type, str) else f.type for f in fields(kind)}
+    yield from _faults_of_fields(record, hints)
+    columns = [n for n, hint in hints.items() if hint is np.ndarray or n in ("names", "kinds")]
+    if len({len(record[name]) for name in columns if name in record}) > 1:
+        yield f"{columns[0]!r} and {columns[1]!r} have different lengths"
+    if not set(record.get("kinds", ())) <= set(EFFECT_KINDS):
+        yield "'kinds' has one that is not known"
+
+
+def _faults_of_recipe(record: Any, d: int, names: tuple[str, ...]) -> Iterable[str]:
+    if any(not 0 <= n <= d for n in record.get("lists", {}).values()):  # each is d columns at most
+        yield "'lists' has more columns than features"
+    elif Recipe.from_record(record).names != names:
+        yield "its recipe makes other features than it was fitted with"
+
+
+def _classes(header: dict[str, Any], path: Any) -> np.ndarray:
+    """The two outcomes of a comparison, of the type that they had."""
+    try:
+        classes, dtype = header["classes"], np.dtype(header["classes_dtype"])
+        longest = 4 * max(len(str(of)) for of in classes)
+        is_plain = dtype.kind in "biufUO" and dtype.itemsize <= max(longest, 16)
+        if len(classes) == 2 and is_plain and all(has_type(of, CLASS) for of in classes):
+            return np.array(classes, dtype=dtype)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        pass
+    raise _damaged(path, "the names of outcomes are of another kind")
 
 
 def _damaged(path: Any, how: str) -> PairscoreError:

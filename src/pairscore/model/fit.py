@@ -395,7 +395,13 @@ def join_votes(votes: Votes, more: Votes) -> Votes:
         if (first is None) != (second is None):
             first = np.ones(len(votes)) if first is None else first
             second = np.ones(len(more)) if second is None else second
-        columns[name] = None if first is None else np.concatenate([first, second])
+        try:
+            columns[name] = None if first is None else np.concatenate([first, second])
+        except TypeError:
+            raise PairscoreError(
+                f"the {name} of the new votes is of another kind than that of the old ones; write"
+                " both in the same way."
+            ) from None
     if set(votes.context) != set(more.context):
         raise PairscoreError(
             f"the new votes have the context {sorted(more.context)} and the old ones"

@@ -12,5 +12,5 @@ Start with ``fit``: :func:`fit_stream`.
     rounds      sums that a site makes at a model of merged sums
     merge       models from sums of sites
 
-Imports: errors, data, files, core, estimators, model, parts.
+Imports: choices, errors, data, files, core, estimators, model, parts.
 """

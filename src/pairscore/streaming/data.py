@@ -30,6 +30,7 @@ from pairscore.parts.progress import Progress, Watch
 from pairscore.parts.rows import Layout, RowReader, ids_only, mask_of
 from pairscore.parts.sources import PARTITION_ROWS, FilePartition, partitions
 from pairscore.parts.spill import (
+    TILE_FORMAT,
     Grid,
     Spill,
     read_item_table,
@@ -366,7 +367,8 @@ class Tiling:
         is_file = all(isinstance(part.source, FilePartition) for part in self.parts)
         if self.job.settings.method != "mle" or not (self.job.engine.is_local and is_file):
             return None
-        return spill_of_rows(self.spill_folder, len(self.items), self.n_rows, self.resumed[1])
+        size, n_done = (len(self.items), self.n_rows), self.resumed[1]
+        return spill_of_rows(self.spill_folder, *size, n_done, self.checkpoint is not None)
 
     @property
     def rows(self) -> Rows:
@@ -377,7 +379,10 @@ class Tiling:
     @cached_property
     def spill_folder(self) -> str:
         """With a checkpoint one that stays, so that a fit can go on."""
-        return self.folder if self.checkpoint is None else self.checkpoint.make_folder()
+        if self.checkpoint is None:
+            return self.folder
+        _ = self.resumed  # read before, so that a checkpoint that is refused makes no folder
+        return self.checkpoint.make_folder()
 
     @cached_property
     def n_rows(self) -> int:
@@ -399,7 +404,8 @@ class Tiling:
         by_rows = np.sqrt(2 * self.n_rows * BYTES_OF_PAIR / most)
         by_features = n * d * 8 * 4 / most
         n_blocks = int(np.clip(np.ceil(max(by_rows, by_features)), 1, n))
-        return Spill(self.spill_folder, Grid(n, -(-n // n_blocks)))
+        is_kept = self.checkpoint is not None
+        return Spill(self.spill_folder, Grid(n, -(-n // n_blocks)), is_kept=is_kept)
 
     @cached_property
     def checkpoint(self) -> Checkpoint | None:
@@ -410,7 +416,7 @@ class Tiling:
     def digest(self) -> str:
         """What a checkpoint must agree in: the parts, the items and how ties are read."""
         asked = [(p.source.name, p.source.n_rows, p.source.n_bytes) for p in self.parts]
-        first = self.at_once, self.job.settings.method == "mle", self.stride
+        first = self.at_once, self.job.settings.method == "mle", self.stride, TILE_FORMAT
         settings = (self.job.settings.ties, self.job.source.self_pairs, *first)
         names = (self.items.values.shape, self.items.feature_names, self.reader.layout)
         digest = hashlib.sha256(repr((asked, settings, names, self.job.memory)).encode())
@@ -422,12 +428,16 @@ class Tiling:
     @cached_property
     def resumed(self) -> tuple[FirstSums | None, int]:
         """What a checkpoint has."""
-        return (None, 0) if self.checkpoint is None else self.checkpoint.read()
+        if self.checkpoint is None:
+            return None, 0
+        return self.checkpoint.read(len(self.items), len(self.parts))
 
     def first_pass(self) -> FirstSums:
         """The first sums, from where a checkpoint stands; it is written after every few parts."""
         task = TallyTask(self.reader, len(self.items), self.stride, self.written_rows)
         watch, (total, n_done) = Watch("Comparisons", self.parts, self.job.progress), self.resumed
+        if task.spill is not None:
+            task.spill.verify(n_done)
         for part in self.parts[:n_done]:
             watch(part)
         at_once = PARTS_AT_ONCE if self.job.engine.is_local else ON_A_CLUSTER

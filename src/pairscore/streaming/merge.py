@@ -1,6 +1,7 @@
 """Models from sums of sites: of their first sums, or of those that they made at a model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -43,6 +44,7 @@ from pairscore.streaming.sites import (
     SiteSums,
     SiteTotal,
     read_sums,
+    refuse_damage,
 )
 from pairscore.streaming.tiles import (
     ClosedFormSums,
@@ -53,6 +55,22 @@ from pairscore.streaming.tiles import (
 
 CLOSE = 1e-13  # gap to the maximum, per comparison, at which rounds may end
 LONGEST_STEP = 3.0  # of a standardised coefficient
+
+
+@contextmanager
+def _of_real_data() -> Iterator[None]:
+    """Refuse sums from which no model follows: each may look like one, and all be no data's."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (np.linalg.LinAlgError, ArithmeticError):
+        raise PairscoreError(NO_DATA) from None
+
+
+NO_DATA = (
+    "no model follows from these sums, which contradict each other; make the sums of every site"
+    " again."
+)
 
 
 def merge_sites(
@@ -79,6 +97,13 @@ def merge_sites(
     inference : {"items", "model", None}
         The intervals that the next exchange will give.
     """
+    with _of_real_data():
+        return _merge_first(sites, method, l2, inference)
+
+
+def _merge_first(
+    sites: Sequence[SiteSums], method: str, l2: float, inference: str | None
+) -> RankRegression:
     first, *others = sites
     for site in others:
         first = first + site
@@ -124,7 +149,8 @@ def merge_rounds(sites: Sequence[RoundSums]) -> RankRegression:
             f" {len(first.sources)} have sent sums at it; give those of all sites."
         )
     merge = _merge_likelihood if first.point.method == "mle" else _merge_closed_form
-    return merge(first)
+    with _of_real_data():
+        return merge(first)
 
 
 def _merge_closed_form(sums: RoundSums) -> RankRegression:
@@ -263,6 +289,8 @@ def _merge_likelihood(sums: RoundSums) -> RankRegression:
 def _model(point: Point, estimate: Estimate, shares: dict[str, Any]) -> RankRegression:
     """A model of merged sums; nothing in it is about any one item."""
     data, terms = point.data, point.total.terms
+    if not np.all(np.isfinite(estimate.coef)):
+        raise PairscoreError(NO_DATA)
     estimate = replace(estimate, never_differing=data.never_differing())
     fit = fit_of(
         replace(estimate, settings=estimate.settings or point.settings),
@@ -302,13 +330,16 @@ def merge_files(
             path_of[source] = path
     kinds = {kind for kind, _, _ in read}
     if kinds == {"site"}:
-        sites = [SiteSums.of_record(meta | {"arrays": arrays}) for _, meta, arrays in read]
+        sites = []
+        for path, (_, meta, arrays) in zip(paths, read, strict=True):
+            with refuse_damage(path):
+                sites.append(SiteSums.of_record(meta | {"arrays": arrays}))
         return merge_sites(sites, method=method, l2=l2, inference=inference)
     if kinds == {"round"}:
-        rounds = [
-            RoundSums(Point.of_record(meta["point"]), tuple(meta["sources"]), arrays)
-            for _, meta, arrays in read
-        ]
+        rounds = []
+        for path, (_, meta, arrays) in zip(paths, read, strict=True):
+            with refuse_damage(path):
+                rounds.append(RoundSums.of_file(meta, arrays))
         return merge_rounds(rounds)
     raise PairscoreError(
         "some of these files have sums of sites and others sums at a model; merge those of one kind"

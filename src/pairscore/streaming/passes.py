@@ -10,6 +10,7 @@ features are never formed; of the items, only vectors with one number each are n
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -21,6 +22,7 @@ from pairscore.core.scale import RIGHT, WRONG, best_scale, expected_wrong, scale
 from pairscore.core.sums import Tally
 from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Settings
+from pairscore.files.archive import INTEGER, DamagedFileError, Field, faults_of, read_archive
 from pairscore.files.write import atomic_write
 from pairscore.parts.engines import Range, Sums
 from pairscore.parts.rows import Batch, RowReader
@@ -244,9 +246,16 @@ class Checkpoint:
         return self.path.with_name(self.path.name + ".tiles")
 
     def make_folder(self) -> str:
-        """The folder, made if it is not there."""
+        """The folder, made if it is not there; another's of this name is refused."""
+        mark = self.folder / MARK
+        if self.folder.exists() and not mark.exists():
+            raise PairscoreError(
+                f"there is already a folder or file {str(self.folder)!r}, which no checkpoint made;"
+                " give the checkpoint another name, or move that away."
+            )
         try:
             self.folder.mkdir(exist_ok=True)
+            mark.touch()
         except OSError as error:
             raise PairscoreError(
                 f"the checkpoint could not be saved as {str(self.path)!r} ({error.strerror});"
@@ -270,38 +279,70 @@ class Checkpoint:
         with atomic_write(self.path, "the checkpoint") as path, path.open("wb") as file:
             np.savez(file, **arrays)
 
-    def read(self) -> tuple[FirstSums | None, int]:
+    def read(self, n_items: int, n_parts: int) -> tuple[FirstSums | None, int]:
         """The sums, and of how many parts they are; None and 0 where there is no file."""
         if not self.path.exists():
             return None, 0
         try:
-            with np.load(self.path) as file:
-                arrays = {name: file[name] for name in file.files}
-            digest = str(arrays["digest"])
-        except (OSError, ValueError, KeyError, EOFError):
+            arrays = read_archive(self.path)
+            if "digest" not in arrays:
+                raise DamagedFileError("it has other entries than a checkpoint")
+        except (OSError, DamagedFileError):
             raise PairscoreError(
-                f"{str(self.path)!r} is not a checkpoint of a fit; remove it, or name another file."
+                f"{str(self.path)!r} is not a complete checkpoint of a fit; remove it, or name"
+                " another file."
             ) from None
-        if digest != self.digest:
+        if str(arrays["digest"]) != self.digest:
             raise PairscoreError(
                 f"{str(self.path)!r} is the checkpoint of other files or settings; remove it to"
                 " begin again, or name another file."
             )
-        tally = Tally(arrays["net_wins"], arrays["exposures"], float(arrays["n_comparisons"]))
-        n = len(tally.net_wins)
-        seen, dropped = np.unpackbits(arrays["masks"], axis=1, count=n).astype(bool)
-        sample = Sample(*(arrays[name] for name in ("left", "right", "outcome", "amount")))
-        numbers = dict(zip(NUMBERS, arrays["numbers"].tolist(), strict=True))
-        weights = Range(*arrays["weights"].tolist())
-        sums = FirstSums(
-            tally=tally, **numbers, weights=weights, seen=seen, dropped=dropped, sample=sample
-        )
-        return sums, int(arrays["n_done"])
+        lengths = {"N": n_items, "bytes": -(-n_items // 8), "parts + 1": n_parts + 1}
+        missing = [f"{name!r} is missing" for name in SCHEMA if name not in arrays]
+        for fault in chain(missing, faults_of(arrays, SCHEMA, lengths)):
+            raise PairscoreError(
+                f"{str(self.path)!r} is not the checkpoint that was written: {fault}; remove it to"
+                " begin again."
+            )
+        return _first_sums(arrays, n_items), int(arrays["n_done"])
 
     def remove(self) -> None:
         """Remove the file and the folder: the fit is done."""
         self.path.unlink(missing_ok=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.remove_folder()
+
+    def remove_folder(self) -> None:
+        """Remove the folder, if it is a checkpoint's."""
+        if (self.folder / MARK).exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+MARK = ".pairscore-tiles"  # a file that is in folders of checkpoints, and in no others
+# what the arrays of a checkpoint are
+SCHEMA = {
+    "digest": Field("", "U"),
+    "n_done": Field("", INTEGER, below="parts + 1"),
+    "numbers": Field(str(len(NUMBERS)), low=0),
+    "weights": Field("2", nan=True),
+    "n_comparisons": Field("", low=0),
+    "net_wins": Field("N"),
+    "exposures": Field("N", low=0),
+    "masks": Field("2,bytes", "u"),
+    **dict.fromkeys(("left", "right"), Field("sample", INTEGER, below="N")),
+    "outcome": Field("sample", INTEGER, low=-1, high=1),
+    "amount": Field("sample", low=0),
+}
+
+
+def _first_sums(arrays: dict[str, np.ndarray], n_items: int) -> FirstSums:
+    tally = Tally(arrays["net_wins"], arrays["exposures"], float(arrays["n_comparisons"]))
+    seen, dropped = np.unpackbits(arrays["masks"], axis=1, count=n_items).astype(bool)
+    sample = Sample(*(arrays[name] for name in ("left", "right", "outcome", "amount")))
+    numbers = dict(zip(NUMBERS, arrays["numbers"].tolist(), strict=True))
+    weights = Range(*arrays["weights"].tolist())
+    return FirstSums(
+        tally=tally, **numbers, weights=weights, seen=seen, dropped=dropped, sample=sample
+    )
 
 
 # -- passes at scores --------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from pairscore.core.whitening import whitening_basis
 from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import ridge_penalty
 from pairscore.estimators.settings import Settings, check_settings
+from pairscore.files.archive import DamagedFileError, Field, faults_of, has_type
 from pairscore.model.regression import RankRegression
 from pairscore.parts.engines import Sums
 from pairscore.streaming.data import Source, StreamData
@@ -96,8 +97,18 @@ class Point:
 
     @classmethod
     def of_record(cls, record: dict[str, Any]) -> "Point":
+        """The point again; what no merge could give is a DamagedFileError."""
+        for name, hint in RECORD.items():
+            if not has_type(record[name], hint):
+                raise DamagedFileError(f"{name!r} is of another kind")
         total, theta = SiteSums.of_record(record["total"]), tuple(record["theta"])
-        return cls(**record | {"total": total, "theta": theta})
+        point = cls(**record | {"total": total, "theta": theta})
+        n_parameters = len(total.label_sum) + total.terms.side_effect
+        if len(theta) != (n_parameters if point.method == "mle" else 0):
+            raise DamagedFileError("'theta' does not fit the rest")
+        if not np.all(np.isfinite(theta)) or point.number < 1:
+            raise DamagedFileError("'theta' has entries that are not finite numbers")
+        return point
 
     @property
     def digest(self) -> str:
@@ -108,6 +119,16 @@ class Point:
     def start(self) -> float:
         """A scale of the closed form on the link, by its spread alone."""
         return start_of(self.data, self.direction)
+
+
+RECORD = {
+    "total": dict[str, Any],
+    "method": str,
+    "l2": float,
+    "inference": str | None,
+    "theta": list[float],
+    "number": int,
+}
 
 
 def start_of(data: SiteTotal, found: Direction) -> float:
@@ -148,6 +169,48 @@ class RoundSums:
         refuse_twice(self.sources, other.sources)
         arrays = {name: array + other.arrays[name] for name, array in self.arrays.items()}
         return RoundSums(self.point, self.sources + other.sources, arrays)
+
+    @classmethod
+    def of_file(cls, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> "RoundSums":
+        """The sums of a file; what no site could send is a DamagedFileError."""
+        point = Point.of_record(meta["point"])
+        total, is_likelihood = point.total, point.method == "mle"
+        schema = AT_LIKELIHOOD if is_likelihood else AT_CLOSED_FORM
+        lengths = {"d": len(total.label_sum), "side": int(total.terms.side_effect)}
+        for fault in faults_of(arrays, schema, lengths | {"one": 1}):
+            raise DamagedFileError(fault)
+        if missing := [name for name in schema if name not in arrays]:
+            raise DamagedFileError(f"{missing[0]!r} is missing")
+        return cls(point, tuple(meta["sources"]), arrays)
+
+
+# what the arrays of a round are: at nodes of the scale, and of the parameters
+SHARES = {
+    "pulls": Field(f"2,{SCALE_NODES}"),
+    "wrong": Field(str(SCALE_NODES), low=0),
+    "agreed": Field("2", low=0),
+}
+AT_CLOSED_FORM = SHARES | {
+    "score": Field(str(SCALE_NODES)),
+    "squares": Field("1", low=0),
+    "residual": Field("3"),
+    "explained": Field("1"),
+    "curvature": Field(f"{PAIR_NODES},1,1"),
+    "response": Field(f"{PAIR_NODES},1,d"),
+    **dict.fromkeys(("model_meat", "taken"), Field(f"{PAIR_NODES},d+one,d+one")),
+    **dict.fromkeys(("items", "pairs"), Field(f"d+{PAIR_NODES + 1},d+{PAIR_NODES + 1}")),
+    "total": Field(f"d+{PAIR_NODES}"),
+    "second_meat": Field("d,d"),
+    "second_total": Field("d"),
+}
+AT_LIKELIHOOD = SHARES | {
+    **dict.fromkeys(("gradient", "total"), Field("d+side")),
+    "loglik": Field("1"),
+    "won": Field("2", low=0),
+    "squares": Field("2", low=0),
+    **dict.fromkeys(("expected", "observed", "taken"), Field("d+side,d+side")),
+    **dict.fromkeys(("items", "pairs"), Field("d+side+one,d+side+one")),
+}
 
 
 # -- at a site ---------------------------------------------------------------------------------
@@ -209,7 +272,14 @@ def point_of(model: RankRegression) -> Point:
         raise PairscoreError(
             "the model was not made by merging sums of sites; give one that pairscore merge wrote."
         )
-    return Point.of_record(record)
+    try:
+        return Point.of_record(record)
+    except PairscoreError:
+        raise
+    except (DamagedFileError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        raise PairscoreError(
+            "the sums of sites in the model are not those that were merged; merge them again."
+        ) from None
 
 
 def _inflation(data: StreamData, point: Point) -> np.ndarray:

@@ -10,17 +10,26 @@ for each item (:class:`ShardSums`), and the items are counted once.
 """
 
 import json
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pairscore.choices import LINKS, TIE_RULES
 from pairscore.core.sums import Moments, Tally
 from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.estimators.settings import Settings, check_settings
+from pairscore.files.archive import (
+    DamagedFileError,
+    Field,
+    faults_of,
+    has_type,
+    read_archive,
+    read_json,
+)
 from pairscore.files.write import atomic_write
 from pairscore.parts.engines import bytes_of, local_engine
 from pairscore.streaming.data import Job, Source, StreamData
@@ -29,6 +38,7 @@ from pairscore.streaming.table import fingerprint
 from pairscore.streaming.tiles import PairCounts, without_difference
 
 VERSION = 1
+KINDS = ("site", "round")  # of files of sums
 FEWEST_ITEMS = 20
 NO_TALLY = Tally.zero(0)  # where a digest is of the items alone
 NUMBERS = ("n_items", "n_comparisons", "number", "weighted", "tied", "given", "squares")
@@ -131,8 +141,11 @@ class SiteSums:
 
     @classmethod
     def of_record(cls, record: dict[str, Any]) -> "SiteSums":
+        """The sums again; what no site could have is a DamagedFileError."""
         arrays = {name: np.asarray(of, dtype=float) for name, of in record["arrays"].items()}
         terms = dict(record["terms"]) | {"features": tuple(record["terms"]["features"])}
+        for fault in _faults(record, arrays):
+            raise DamagedFileError(fault)
         compared, second = (
             Moments(float(arrays[f"{n}_total"]), arrays[f"{n}_mean"], arrays[f"{n}_scatter"])
             for n in ("compared", "second")
@@ -140,6 +153,49 @@ class SiteSums:
         rest = {name: arrays[name] for name in ("label_sum", "scatter", "numbers")}
         sources, has_weights = tuple(record["sources"]), bool(record["has_weights"])
         return cls(Terms(**terms), sources, compared, second, **rest, has_weights=has_weights)
+
+
+# what the arrays of a site are; those of shards have no differences
+SCHEMA = {
+    **dict.fromkeys(("compared_total", "second_total"), Field("", low=0)),
+    **dict.fromkeys(("compared_mean", "second_mean", "label_sum"), Field("d")),
+    **dict.fromkeys(("compared_scatter", "second_scatter"), Field("d,d")),
+    "scatter": Field("d+side,d+side", nan=True),
+    "numbers": Field(str(len(NUMBERS)), low=0, nan=True),
+}
+META = {"terms": dict[str, Any], "sources": list[str], "has_weights": bool}
+TERMS = {
+    "features": list[str],
+    "link": str,
+    "ties": str,
+    "side_effect": bool,
+    "version": int,
+}
+WORDS = {"link": LINKS, "ties": TIE_RULES}
+
+
+def _faults(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> Iterable[str]:
+    """What is wrong with the sums of a site."""
+    terms = record["terms"]
+    for values, hints in ((record, META), (terms, TERMS)):
+        for name, hint in hints.items():
+            if not has_type(values[name], hint):
+                yield f"{name!r} is of another kind"
+    for name, words in WORDS.items():
+        if terms[name] not in words:
+            yield f"{name!r} has a value that is not known"
+    lengths = {"d": len(terms["features"]), "side": int(terms["side_effect"])}
+    yield from faults_of(arrays, SCHEMA, lengths)
+    if missing := [name for name in SCHEMA if name not in arrays]:
+        yield f"{missing[0]!r} is missing"
+    if not np.all(np.isfinite(arrays["numbers"][: NUMBERS.index("squares")])):
+        yield "'numbers' has entries that are not finite numbers"
+    for name in ("compared_scatter", "second_scatter", "scatter"):
+        if np.any(np.diag(arrays[name]) < 0):
+            yield f"{name!r} has squares below zero"
+    numbers = dict(zip(NUMBERS, arrays["numbers"].tolist(), strict=True))
+    if not numbers["n_comparisons"] > 0 or numbers["tied"] > numbers["given"]:
+        yield "its numbers of comparisons contradict each other"
 
 
 def refuse_twice(first: tuple[str, ...], second: tuple[str, ...]) -> None:
@@ -370,15 +426,17 @@ def write_sums(path: Any, kind: str, meta: dict[str, Any], arrays: dict[str, np.
 def read_sums(path: Any) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
     """The kind of a file of sums, what is no array in it, and its arrays."""
     try:
-        with np.load(Path(path)) as file:
-            arrays = {name: file[name] for name in file.files if name != "meta"}
-            meta = json.loads(str(file["meta"]))
-        version, kind = meta["version"], meta["kind"]
+        with refuse_damage(path):
+            arrays = read_archive(Path(path))
+            meta = read_json(str(arrays.pop("meta")))
+            version, kind = meta["version"], meta["kind"]
+            if kind not in KINDS or not has_type(meta["sources"], list[str]):
+                raise DamagedFileError("its kind is not known")
     except FileNotFoundError:
         raise PairscoreError(f"there is no file {str(path)!r}; check its name.") from None
-    except (OSError, ValueError, KeyError, EOFError):
+    except OSError as error:
         raise PairscoreError(
-            f"{str(path)!r} is not a file of sums; give files that pairscore stats wrote."
+            f"the file of sums {str(path)!r} cannot be read ({error.strerror}); check the path."
         ) from None
     if version != VERSION:
         raise PairscoreError(
@@ -386,6 +444,25 @@ def read_sums(path: Any) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
             " with the same release of pairscore."
         )
     return kind, meta, arrays
+
+
+@contextmanager
+def refuse_damage(path: Any) -> Iterator[None]:
+    """Say in a sentence that a file of sums is not what was written, and why."""
+    try:
+        yield
+    except PairscoreError:
+        raise
+    except DamagedFileError as error:
+        reason = str(error)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        reason = "it has other entries than sums have"
+    else:
+        return
+    raise PairscoreError(
+        f"{str(path)!r} is not a complete file of sums: {reason}; give files that pairscore stats"
+        " wrote."
+    )
 
 
 def save_site(sums: SiteSums, path: Any) -> None:
