@@ -12,6 +12,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import warnings
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -250,7 +251,9 @@ def _twice(plain):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
         for name, content in itertools.chain(plain.items(), plain.items()):
-            file.writestr(name, content)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of the name
+                file.writestr(name, content)
     return buffer.getvalue()
 
 

@@ -653,6 +653,12 @@ def test_the_log_likelihood_goes_through_a_file_and_older_files_have_none(tmp_pa
             load(HERE / name).loglik_  # noqa: B018
 
 
+@pytest.mark.parametrize("name", OLD_MODELS)
+def test_a_model_of_before_has_a_summary(name):
+    """Of effects of comparisons it has the errors, and not what they share with coefficients."""
+    assert "feature" in str(load(HERE / name).summary())
+
+
 # -- forged files, with a checksum that fits -------------------------------------------------------
 
 LAST = {  # by array: what its last entry becomes, and what is said of it

@@ -192,10 +192,11 @@ def effects_of_fit(fit: Fit) -> Effects:
 
 
 def full_covariance(fit: Fit) -> np.ndarray:
-    """Of coefficients and effects, d + k; as far as the fit has it."""
+    """Of coefficients and effects, d + k; older models know of effects their errors alone."""
     assert fit.covariance is not None
     if fit.effects_covariance is None:
-        return fit.covariance
+        errors = np.nan_to_num(effects_of_fit(fit).std_errors)
+        return block_diag(fit.covariance, np.diag(errors**2))
     across = fit.effects_covariance
     return np.hstack([np.vstack([fit.covariance, across[: fit.n_features].T]), across])
 
