@@ -268,8 +268,11 @@ def foreign_cases(folder):
 # -- checkpoints and their tiles -------------------------------------------------------------------
 
 
-def resumed(folder, change):
-    """Go on with a copy of the checkpoint after a change in its folder."""
+def resumed(folder, change, is_forged=False):
+    """Go on with a copy of the checkpoint after a change in its folder.
+
+    Forged sums may give other numbers; after any other change they are the same.
+    """
 
     def run():
         place = folder / f"case-{os.getpid()}"
@@ -285,7 +288,8 @@ def resumed(folder, change):
 
             data.PARTITION_ROWS, data.PARTS_AT_ONCE = 40, 1
             model = fit_stream("items.csv", "votes.parquet", memory=1e5, checkpoint="ck")
-            np.testing.assert_array_equal(model.coef_, np.load(folder / "whole.npy"))
+            if not is_forged:
+                np.testing.assert_array_equal(model.coef_, np.load(folder / "whole.npy"))
         finally:
             shutil.rmtree(place, ignore_errors=True)
 
@@ -343,7 +347,7 @@ def checkpoint_cases(folder, number):
     for what, changed in mutations(content, number // 3, SEED):
         yield Case(what, resumed(folder, lambda p, c=changed: (p / "ck").write_bytes(c)))
     for what, arrays in some(forged.forgeries(folder / "ck"), number - number // 3):
-        yield Case(what, resumed(folder, lambda p, a=arrays: forged.write(p / "ck", a)))
+        yield Case(what, resumed(folder, lambda p, a=arrays: forged.write(p / "ck", a), True))
 
 
 # -- paths -----------------------------------------------------------------------------------------
