@@ -21,8 +21,12 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from tempfile import TemporaryFile
 from typing import Any
 
@@ -95,8 +99,22 @@ def command(*words: Any, folder: Path | None = None) -> Callable[[], None]:
     return run
 
 
+@cache
+def preload() -> None:
+    """Import what children need, once: no import starts a thread that a fork would lose."""
+    import pairscore
+
+    for module in walk_packages(pairscore.__path__, "pairscore."):
+        if not module.name.endswith("__main__"):
+            with suppress(ImportError):  # of what is not installed
+                import_module(module.name)
+    for name in ("duckdb", "pyarrow.csv", "pyarrow.parquet", "sklearn.base", "scipy.optimize"):
+        import_module(name)
+
+
 def attempt(case: Case, seconds: float = SECONDS, addresses: int = ADDRESSES) -> Outcome:
     """Do the work of a case in a forked child with limits."""
+    preload()
     before = {path: _content(path) for path in case.keep}
     with TemporaryFile() as output:
         sys.stdout.flush()

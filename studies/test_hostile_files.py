@@ -12,6 +12,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import warnings
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -101,7 +102,7 @@ def make_files(folder):
     tables(folder, "2", 2)
     for name, words in MAKE.items():
         made = attempt(Case(name, command(*words.split(), "-o", name, folder=folder)))
-        assert made.end == "accepted", made.said
+        assert made.end == "accepted", f"{made.end}: {made.said}"
     # a fit in parts that ends after three of them
     subprocess.run([sys.executable, "-W", "ignore", "-c", CHECKPOINT], cwd=folder, check=True)
     assert (folder / "ck").exists()
@@ -250,7 +251,9 @@ def _twice(plain):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
         for name, content in itertools.chain(plain.items(), plain.items()):
-            file.writestr(name, content)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of the name
+                file.writestr(name, content)
     return buffer.getvalue()
 
 
@@ -265,8 +268,11 @@ def foreign_cases(folder):
 # -- checkpoints and their tiles -------------------------------------------------------------------
 
 
-def resumed(folder, change):
-    """Go on with a copy of the checkpoint after a change in its folder."""
+def resumed(folder, change, is_forged=False):
+    """Go on with a copy of the checkpoint after a change in its folder.
+
+    Forged sums may give other numbers; after any other change they are the same.
+    """
 
     def run():
         place = folder / f"case-{os.getpid()}"
@@ -282,7 +288,8 @@ def resumed(folder, change):
 
             data.PARTITION_ROWS, data.PARTS_AT_ONCE = 40, 1
             model = fit_stream("items.csv", "votes.parquet", memory=1e5, checkpoint="ck")
-            np.testing.assert_array_equal(model.coef_, np.load(folder / "whole.npy"))
+            if not is_forged:
+                np.testing.assert_array_equal(model.coef_, np.load(folder / "whole.npy"))
         finally:
             shutil.rmtree(place, ignore_errors=True)
 
@@ -340,7 +347,7 @@ def checkpoint_cases(folder, number):
     for what, changed in mutations(content, number // 3, SEED):
         yield Case(what, resumed(folder, lambda p, c=changed: (p / "ck").write_bytes(c)))
     for what, arrays in some(forged.forgeries(folder / "ck"), number - number // 3):
-        yield Case(what, resumed(folder, lambda p, a=arrays: forged.write(p / "ck", a)))
+        yield Case(what, resumed(folder, lambda p, a=arrays: forged.write(p / "ck", a), True))
 
 
 # -- paths -----------------------------------------------------------------------------------------

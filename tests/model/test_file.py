@@ -5,9 +5,11 @@ import io
 import json
 import os
 import pickle
+from copy import deepcopy
 from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -19,6 +21,8 @@ from sklearn.exceptions import NotFittedError
 import pairscore
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
+from pairscore.model import file as files_of_models
+from tests import forged
 from tests.evaluation.bradley_terry import draw_study
 from tests.golden.record import HERE, OLD_MODELS
 from tests.model.test_fit import assert_same, tables
@@ -694,3 +698,82 @@ def test_without_the_library_of_the_table_a_ranking_is_a_dict(tmp_path, monkeypa
     RankRegression().fit(None, votes).save(tmp_path / "model.npz")
     monkeypatch.setattr("pairscore.data.tables.find_spec", lambda name: None)
     assert isinstance(load(tmp_path / "model.npz").rank(), dict)
+
+
+@pytest.mark.parametrize("name", OLD_MODELS)
+def test_a_model_of_before_has_a_summary(name):
+    """Of effects of comparisons it has the errors, and not what they share with coefficients."""
+    assert "feature" in str(load(HERE / name).summary())
+
+
+# -- forged files, with a checksum that fits -------------------------------------------------------
+
+LAST = {  # by array: what its last entry becomes, and what is said of it
+    "data_left": (60_000, "not from 0 to 89"),
+    "data_right": (-1, "not from 0 to 89"),
+    "data_outcome": (2, "not from -1 to 1"),
+    "data_count": (-3, "not from 0 to"),
+    "data_values": (np.inf, "not finite numbers"),
+    "item_effects_pair_low": (10**6, "not from 0 to 89"),
+    "item_effects_pair_high": (10**6, "not from 0 to 89"),
+    "item_effects_pair_weight": (-1.0, "not from 0 to"),
+    "item_effects_effect": (np.nan, "not finite numbers"),
+    "coef_": (1e300, "not from -1e+150 to 1e+150"),
+}
+ENTRIES = {  # by place in the header: what it becomes, and what is said of it
+    ("fitted", "n_items_"): (-4, "'n_items' is not from 0 to"),
+    ("fitted", "agreement_"): ("high", "'agreement' is of another kind"),
+    ("fitted", "record_", "reading"): ({"na": 5}, "'na' is of another kind"),
+    ("settings", "ties"): ("coin", "'ties' has a value that no fit has"),
+    ("settings", "side_effect"): (3, "'side_effect' has a value that no fit has"),
+    ("item_effects", "sigma2"): (-1.0, "'sigma2' is below zero"),
+    ("item_effects", "interval"): ([1.0], "'interval' is of another kind"),
+    ("feature_names",): (["a"], "the names of features do not fit"),
+    ("classes_dtype",): ("<U900000000", "the names of outcomes are of another kind"),
+    ("likelihood", "data"): (5, "'data' is of another kind"),
+}
+
+
+@cache
+def forgeable():
+    """A file with all kinds of arrays, as :func:`tests.forged.read` has it."""
+    with TemporaryDirectory() as folder:
+        fitted(item_effects=True).save(Path(folder) / "m.npz", data=True)
+        return forged.read(Path(folder) / "m.npz")
+
+
+@pytest.mark.parametrize("name", LAST)
+def test_an_entry_that_no_fit_has_is_refused_whatever_the_checksum(name, tmp_path):
+    arrays, (entry, reason) = forgeable(), LAST[name]
+    changed = arrays[name].copy()
+    changed.reshape(-1)[-1] = entry
+    assert_refused(forged.write(tmp_path / "m.npz", arrays | {name: changed}), reason)
+
+
+@pytest.mark.parametrize("place", ENTRIES)
+def test_a_value_that_no_fit_has_is_refused_whatever_the_checksum(place, tmp_path):
+    entry, reason = ENTRIES[place]
+    header = deepcopy(forgeable()["header"])
+    inner = header
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = entry
+    path = forged.write(tmp_path / "m.npz", forgeable() | {"header": header})
+    assert_refused(path, reason)
+
+
+def test_every_array_of_a_model_file_is_in_the_schema(tmp_path):
+    """Of others nothing would be checked but their kind."""
+    names = {name for name in forgeable() if name != "header"}
+    for model in (model_of("mle with a side effect"), model_of("paired logit"), fit_of_judges()):
+        model.save(tmp_path / "m.npz", data=True)
+        names |= {name for name in forged.read(tmp_path / "m.npz") if name != "header"}
+    context = {name for name in names if name.startswith(files_of_models.CONTEXT)}
+    assert context
+    assert names - context <= set(files_of_models.SCHEMA)
+
+
+def fit_of_judges():
+    items, votes = study()
+    votes = votes.assign(judge=np.arange(len(votes)) % 4, rest=np.linspace(-1, 1, len(votes)))
+    return RankRegression(judge_slopes=True, context=["rest"], ties="davidson").fit(items, votes)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pairscore import PairscoreError, RankRegression
-from pairscore.streaming.merge import merge_sites
+from pairscore.streaming.merge import merge_files, merge_sites
 from pairscore.streaming.sites import (
     ShardSums,
     SiteSums,
@@ -17,6 +17,7 @@ from pairscore.streaming.sites import (
     site_of_shards,
     site_sums,
 )
+from tests import forged
 from tests.streaming.studies import draw
 
 
@@ -131,3 +132,50 @@ def test_files_that_are_no_sums_or_of_another_version_are_refused(tmp_path, monk
     monkeypatch.setattr("pairscore.streaming.sites.VERSION", 2)
     with pytest.raises(PairscoreError, match="sums of version 1"):
         read_sums(tmp_path / "site.npz")
+
+
+DAMAGES = {
+    "cut in half": lambda content: content[: len(content) // 2],
+    "one bit": lambda content: content[:300] + bytes([content[300] ^ 1]) + content[301:],
+    "nothing": lambda content: b"",
+}
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_damaged_sums_are_one_sentence(how, tmp_path):
+    path = tmp_path / "site.npz"
+    save_site(site_sums(*site(1)), path)
+    path.write_bytes(DAMAGES[how](path.read_bytes()))
+    with pytest.raises(PairscoreError, match=r"is not a complete file of sums: .*; give files"):
+        merge_files([path])
+
+
+FORGED = {
+    "compared_scatter": (np.nan, "'compared_scatter' has entries that are not finite"),
+    "label_sum": (np.inf, "'label_sum' has entries that are not finite"),
+    "compared_total": (-1.0, "'compared_total' has entries that are not from 0"),
+    "numbers": (-1.0, "'numbers' has entries that are not from 0"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_sums_that_no_site_has_are_one_sentence(name, tmp_path):
+    path, (entry, reason) = tmp_path / "site.npz", FORGED[name]
+    save_site(site_sums(*site(1)), path)
+    arrays = forged.read(path)
+    changed = arrays[name].copy()
+    changed.reshape(-1)[-1:] = entry
+    forged.write(path, arrays | {name: changed})
+    with pytest.raises(PairscoreError, match=f"site.npz' is not a complete file of sums: {reason}"):
+        merge_files([path])
+
+
+def test_sums_from_which_no_model_follows_are_one_sentence(tmp_path):
+    """Each number may be one, and all together none of any data."""
+    path = tmp_path / "site.npz"
+    save_site(site_sums(*site(1)), path)
+    arrays = forged.read(path)
+    forged.write(path, arrays | {"label_sum": np.full(3, 1.7e308)})
+    for method in ("pooled", "split", "paired", "mle"):
+        with pytest.raises(PairscoreError, match="no model follows from these sums"):
+            merge_files([path], method=method)

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from pairscore.core.links import Link, OutcomeSums, interval_width, normal_width, z_and_p
 from pairscore.core.outcomes import OutcomeLaw, TieRule
@@ -504,10 +505,12 @@ class Fit:
 
     @property
     def full_covariance(self) -> np.ndarray:
-        """Of coefficients and effects, d + k; as far as the fit has it."""
+        """Of coefficients and effects, d + k; older models know of effects their errors alone."""
         assert self.covariance is not None
         if self.effects_covariance is None:
-            return self.covariance
+            side = [] if self.side_effect_std_error is None else [self.side_effect_std_error]
+            errors = np.array(side) if self.effects is None else self.effects.std_errors
+            return block_diag(self.covariance, np.diag(np.nan_to_num(errors) ** 2))
         across = self.effects_covariance
         return np.hstack([np.vstack([self.covariance, across[: self.n_features].T]), across])
 

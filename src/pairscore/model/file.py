@@ -63,8 +63,9 @@ BESIDE_FIT = (
     "recession",
 )
 _K, _P = "items_with_effects", "pairs"
-_HELD = {"low": -LARGEST_NUMBER, "high": LARGEST_NUMBER}  # so are numbers whose squares are taken
-_POSITIVE = {"low": 0, "high": LARGEST_NUMBER}
+# so are numbers whose squares are taken
+_HELD: Any = {"low": -LARGEST_NUMBER, "high": LARGEST_NUMBER}
+_POSITIVE: Any = {"low": 0, "high": LARGEST_NUMBER}
 # What each array must be. Of a field of Fit that is not here nothing is known but its kind.
 SCHEMA: dict[str, Field] = {
     **dict.fromkeys(("coef_", "closed_form_coef_", "feature_mean_"), Field("d", **_HELD)),
@@ -249,6 +250,17 @@ READING = {
     **dict.fromkeys(("na", "sheet"), list[str] | str | None),
     **dict.fromkeys(("winner_codes", "vote_columns"), dict[str, str | None] | None),
 }
+RECIPE = {
+    **dict.fromkeys(("features", "squares", "own"), list[str]),
+    **dict.fromkeys(("interactions", "flags"), list[list[str]]),
+    "categorical": dict[str, list[str]],
+    "means": dict[str, list[float]],
+    "reference": dict[str, str],
+    "lists": dict[str, int],
+    "missing": str,
+    "id": str | None,
+    "note": str,
+}
 ITEM_EFFECTS = {name: float for name in RECORDED} | {
     "n_shared": int,
     "interval": tuple[float, float],
@@ -400,7 +412,8 @@ def _refuse_damage(header: dict[str, Any], arrays: dict[str, np.ndarray], path: 
 
 
 def _faults_of_arrays(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Iterable[str]:
-    known = {f"{field.name}_": OTHER for field in fields(Fit)} | SCHEMA
+    of_fit = tuple(f"{field.name}_" for field in fields(Fit))
+    known = {name: OTHER for name in arrays if name.startswith(of_fit)} | SCHEMA
     known |= {name: SCHEMA[CONTEXT] for name in arrays if name.startswith(CONTEXT)}
     effects = header.get("effects")
     lengths = {"d": header["fitted"]["n_features_in_"]}
@@ -415,6 +428,8 @@ def _faults_of_arrays(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     d = lengths["d"]
     if lengths.get("parameters", d) not in (d, d + 1, d + lengths["effects"]):
         yield f"'{RECESSION}unit' has another number of parameters"
+    if np.any((sd := arrays["feature_sd_"]) * LARGEST_NUMBER < (sd > 0)):
+        yield "'feature_sd_' has entries that are too small"
 
 
 def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:
@@ -446,6 +461,8 @@ def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:
         yield from _faults_of_recipe(header["recipe"], fitted["n_features_in"], tuple(names))
     if unknown := set(params) - set(DEFAULTS):
         raise KeyError(*unknown)
+    of_params = dict.fromkeys(params, CLASS | None) | {"context": list[str] | None}
+    yield from _faults_of_fields(params, of_params)
 
 
 def _faults_of_fields(record: dict[str, Any], hints: Mapping[str, Any]) -> Iterable[str]:
@@ -466,6 +483,7 @@ def _faults_of_table(record: dict[str, Any], kind: Any) -> Iterable[str]:
 
 
 def _faults_of_recipe(record: Any, d: int, names: tuple[str, ...]) -> Iterable[str]:
+    yield from _faults_of_fields(record, RECIPE)
     if any(not 0 <= n <= d for n in record.get("lists", {}).values()):  # each is d columns at most
         yield "'lists' has more columns than features"
     elif Recipe.from_record(record).names != names:

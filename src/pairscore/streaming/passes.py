@@ -20,6 +20,7 @@ from pairscore.core.links import Link
 from pairscore.core.passes import add_net, difference_pass, tally_pass
 from pairscore.core.scale import RIGHT, WRONG, best_scale, expected_wrong, scale_pass
 from pairscore.core.sums import Tally
+from pairscore.data.items import LARGEST_NUMBER
 from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Settings
 from pairscore.files.archive import INTEGER, DamagedFileError, Field, faults_of, read_archive
@@ -322,8 +323,7 @@ class Checkpoint:
                 " begin again, or name another file."
             )
         lengths = {"N": n_items, "bytes": -(-n_items // 8), "parts + 1": n_parts + 1}
-        missing = [f"{name!r} is missing" for name in SCHEMA if name not in arrays]
-        for fault in chain(missing, faults_of(arrays, SCHEMA, lengths)):
+        for fault in chain(faults_of(arrays, SCHEMA, lengths), _contradictions(arrays)):
             raise PairscoreError(
                 f"{str(self.path)!r} is not the checkpoint that was written: {fault}; remove it to"
                 " begin again."
@@ -346,16 +346,23 @@ MARK = ".pairscore-tiles"  # a file that is in folders of checkpoints, and in no
 SCHEMA = {
     "digest": Field("", "U"),
     "n_done": Field("", INTEGER, below="parts + 1"),
-    "numbers": Field(str(len(NUMBERS)), low=0),
+    "numbers": Field(str(len(NUMBERS)), low=0, high=LARGEST_NUMBER),
     "weights": Field("2", nan=True),
-    "n_comparisons": Field("", low=0),
-    "net_wins": Field("N"),
-    "exposures": Field("N", low=0),
+    "n_comparisons": Field("", low=0, high=LARGEST_NUMBER),
+    "net_wins": Field("N", low=-LARGEST_NUMBER, high=LARGEST_NUMBER),
+    "exposures": Field("N", low=0, high=LARGEST_NUMBER),
     "masks": Field("2,bytes", "u"),
     **dict.fromkeys(("left", "right"), Field("sample", INTEGER, below="N")),
     "outcome": Field("sample", INTEGER, low=-1, high=1),
-    "amount": Field("sample", low=0),
+    "amount": Field("sample", low=0, high=LARGEST_NUMBER),
 }
+
+
+def _contradictions(arrays: dict[str, np.ndarray]) -> Iterator[str]:
+    """What single arrays do not show."""
+    yield from (f"{name!r} is missing" for name in SCHEMA if name not in arrays)
+    if np.any(np.abs(arrays["net_wins"]) > (1 + 1e-9) * arrays["exposures"]):
+        yield "items have won more comparisons than they were in"
 
 
 def _first_sums(arrays: dict[str, np.ndarray], n_items: int) -> FirstSums:
