@@ -1,6 +1,6 @@
 """What a fit finds: coefficients, their covariance, and effects of sides, judges and items."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -205,14 +205,6 @@ class Judges:
 Note = tuple[type[PairscoreWarning], str]
 
 
-def kept_notes(notes: list[Note]) -> dict[str, list[str]]:
-    """The two fields of a fit that have its warnings: their texts, and their kinds."""
-    return {
-        "notes": [text for _, text in notes],
-        "note_kinds": [kind.__name__ for kind, _ in notes],
-    }
-
-
 @dataclass(frozen=True)
 class Effects:
     """What a comparison has beside its items, in the order of the covariance.
@@ -412,6 +404,11 @@ class Fit:
     note_kinds: list[str] = field(default_factory=list)
     recession: Recession | None = None  # models of before have none
     extreme_items: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def with_notes(self, notes: list[Note]) -> "Fit":
+        """The fit with its warnings: their texts, and their kinds."""
+        texts, kinds = [text for _, text in notes], [kind.__name__ for kind, _ in notes]
+        return replace(self, notes=texts, note_kinds=kinds)
 
     @property
     def full_record(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from pairscore.estimators.fit_data import (
 )
 from pairscore.estimators.inference import likelihood_of
 from pairscore.estimators.likelihood import fit_likelihood
-from pairscore.estimators.results import Estimate, Fit, Note, kept_notes
+from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.ridge import RidgeCurve, choose_ridge
 from pairscore.estimators.separation import bound_abilities, classical_abilities
 from pairscore.estimators.settings import Settings
@@ -114,7 +114,7 @@ def fit_comparisons(
     if used is not data:
         fit = replace(fit, **_of_all(data, has_items))
     notes += undecided
-    return replace(fit, item_groups=item_groups, **kept_notes(notes)), notes
+    return replace(fit, item_groups=item_groups).with_notes(notes), notes
 
 
 def _of_all(data: Comparisons, has_items: bool) -> dict[str, Any]:

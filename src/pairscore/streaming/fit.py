@@ -18,7 +18,7 @@ from pairscore.estimators.fit_data import SEPARATION_L2, refuse_too_many_feature
 from pairscore.estimators.inference import Likelihood, no_likelihood
 from pairscore.estimators.likelihood import SMALLEST_GAIN
 from pairscore.estimators.recession import Recession, least_certain
-from pairscore.estimators.results import Estimate, Fit, Note, kept_notes
+from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.separation import (
     NO_GAIN,
     SIDE,
@@ -178,7 +178,7 @@ def fit_stream(
     fit = replace(fit, settings=replace(fit.settings, l2=settings.l2))
     if checkpoint is not None:
         Checkpoint(Path(checkpoint)).remove()
-    fit = replace(fit, **kept_notes(notes + more))
+    fit = fit.with_notes(notes + more)
     names_judges = "judge" in columns or "judge" in data.parts[0].source.column_names()
     if names_judges and settings.inference is not None:
         fit = replace(fit, interval_scope=IN_PARTS)

@@ -23,7 +23,7 @@ from pairscore.estimators.inference import (
     no_likelihood,
 )
 from pairscore.estimators.likelihood import observed_basis
-from pairscore.estimators.results import Estimate, Note, kept_notes
+from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.settings import DEFAULTS, check_settings
 from pairscore.model.fit import choose_inference, fit_of
 from pairscore.model.fit_input import record_of
@@ -343,7 +343,7 @@ def _model(point: Point, estimate: Estimate, shares: dict[str, Any]) -> RankRegr
     )
     notes: list[Note] = [*estimate.notes, *feature_notes(fit, estimate), *side_notes(fit, estimate)]
     scope = "" if fit.covariance is None else AT_SITES
-    fit = replace(fit, interval_scope=scope, **kept_notes(notes))
+    fit = replace(fit, interval_scope=scope).with_notes(notes)
     given = {"method": point.method, "link": terms.link, "ties": terms.ties, "l2": point.l2}
     given |= {"side_effect": terms.side_effect, "inference": point.inference}
     model = RankRegression(**(DEFAULTS | given))
