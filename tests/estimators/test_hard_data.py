@@ -160,6 +160,18 @@ def test_the_likelihood_is_maximised_where_pairs_are_matched(seed, n, m, d, spre
     assert np.max(np.abs(without.coef_ - expected.coef) / expected.std_errors) < DIGITS
 
 
+@pytest.mark.parametrize("how", ["memory", "stream"])
+@pytest.mark.parametrize("seed", [139, 70, 38, 3])
+def test_steps_beyond_a_bend_do_not_go_back_too_far(seed, how):
+    """A few comparisons with large weights bend the likelihood; steps must not become tiny."""
+    rng = np.random.default_rng(seed)
+    data = draw("weights", rng, 16, 24, 3)
+    assert not dense.is_separated(data)
+    model, said = fit(data, how)
+    assert_twins(model, dense.fit(data))
+    assert not [text for text in said if "maximised" in text]
+
+
 # -- units and offsets ---------------------------------------------------------------------------
 
 

@@ -23,6 +23,7 @@ SMALLEST_DECREASE = 1e-4  # of what the gradient promises, that a step must achi
 ROUNDING = 1e-12  # relative error of a loss that sums many comparisons
 FISHER_GAP = 1e7  # by which the gap of Fisher's steps counts more: they do not square it
 MAX_TRIALS = 60  # lengths of one step
+SHORTEST = 0.1  # share of what a length is known to be between, that a trial goes
 STEPS = 500  # of conjugate gradients at most
 CLOSE = 1e-4  # residual of their solution, relative to its right side
 TINY = float(np.finfo(float).tiny)
@@ -97,7 +98,9 @@ def search_by_slope(
     """Go along a step, back by secants while the slope there says that it went too far.
 
     For a convex loss, whose slope along the step tells all: its value is never computed. A step is
-    accepted once the loss rises at its end at most half as steeply as it fell at the start.
+    accepted once the loss rises at its end at most half as steeply as it fell at the start. A step
+    that went back must have left no more than half of the fall: beyond a bend, as of comparisons
+    with large weights, secants go back much too far.
 
     Parameters
     ----------
@@ -115,15 +118,25 @@ def search_by_slope(
     """
     downhill = np.sum(here.gradient * direction, axis=0)
     length = np.ones_like(downhill)
+    # the best length is between these, where the loss still falls, and where it rises
+    near, far = np.zeros_like(downhill), np.full_like(downhill, np.inf)
+    slope_near, slope_far = -downhill, np.full_like(downhill, np.inf)
     for _ in range(MAX_TRIALS):
         moved = params - length * direction
         there = derivatives(moved)
         uphill = -np.sum(there.gradient * direction, axis=0)
         too_far = ~(uphill <= 0.5 * downhill)
-        if not too_far.any():
+        too_near = (uphill < -0.5 * downhill) & np.isfinite(far)
+        again = too_far | too_near
+        if not again.any():
             break
-        secant = downhill / (downhill + np.maximum(uphill, 0.0))
-        length = np.where(too_far, length * np.where(np.isfinite(uphill), secant, 0.5), length)
+        far, slope_far = np.where(too_far, length, far), np.where(too_far, uphill, slope_far)
+        near = np.where(too_near, length, near)
+        slope_near = np.where(too_near, uphill, slope_near)
+        known = again & np.isfinite(slope_far)
+        rise = np.where(known, slope_far - slope_near, 1.0)
+        share = np.clip(np.where(known, -slope_near / rise, 0.5), SHORTEST, 1 - SHORTEST)
+        length = np.where(again, near + share * np.where(again, far - near, 0.0), length)
     return moved, there
 
 

@@ -72,7 +72,8 @@ FIRST_SEPARATION_CHECK = 8  # iteration by which a likelihood with a maximum has
 SMALLEST_GAIN = 0.1  # of some comparison's score difference, in a step along which there is no end
 COARSE, FINE = 1e-2, 1e-4  # relative precision of the first Newton step, and of the others
 FEW = 5000  # pairs of a first look
-MANY = 500  # pairs; with more of them the same gap of each is a larger part of a standard error
+STRAIGHT = 1e-4  # move of a score difference, within which a likelihood is close to its quadratic
+LAST_BENDS = 30  # iteration by which moves that go on do not end
 FEWEST_PRODUCTS = 20  # with a Hessian, before its equations are solved directly
 # mean square of differences over that of random pairs, below which items that met are alike
 SMALLEST_SPREAD = 0.05
@@ -97,7 +98,7 @@ class PairLikelihood:
         Penalty on theta^2 / 2.
     origin : array (d or d + 1), or 0
     tol : float
-        Gap to the minimum, per comparison, that one more step closes.
+        Gap to the minimum, in units of the weight of a pair, that one more step closes.
     """
 
     X: np.ndarray
@@ -163,13 +164,11 @@ class PairLikelihood:
     def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
         """Newton's step, and whether it shows that the likelihood has no maximum.
 
-        Half the squared Newton decrement, gradient' Hessian^-1 gradient, is the gap. Of very many
-        comparisons it is counted as if they were MANY: a gap of the same size in each is then more
-        than a small part of a standard error.
+        Half the squared Newton decrement, gradient' Hessian^-1 gradient, is the gap: that of all
+        comparisons together, in units of the weight of a pair, which is far below a standard error.
         """
         direction = self._solve(here, FINE if iteration > 1 else COARSE)
-        per_comparison = max(self.n_pairs / MANY, 1.0) / self.n_comparisons
-        gap = 0.5 * per_comparison * float(here.gradient @ direction)
+        gap = 0.5 * float(here.gradient @ direction) * self.n_pairs / self.n_comparisons
         gap *= 1.0 if here.exact else FISHER_GAP
         near = gap <= self.tol
         if near and iteration == 1:
@@ -178,7 +177,14 @@ class PairLikelihood:
             for endless in (direction, -params):
                 if self.separates(-self.transform @ endless):
                     return Step(endless, gap, unbounded=True)
+        if near and iteration < LAST_BENDS and self.largest_move(direction) > STRAIGHT:
+            gap = max(gap, 2 * self.tol)  # the step does not square it yet
         return Step(direction, gap)
+
+    def largest_move(self, direction: np.ndarray) -> float:
+        """By how much a step moves the difference of some pair's scores at most."""
+        scores, shift = self.scores(self.transform @ direction)
+        return float(np.abs(self.pairs.differences(scores) + shift[:, None]).max(initial=0.0))
 
     def _solve(self, here: Derivatives, precision: float) -> np.ndarray:
         """Solve Hessian * direction = gradient to a relative precision, by conjugate gradients.

@@ -75,8 +75,8 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
     ties : {"half", "drop", "davidson", "rao-kupper"}
         A tie is half a win each way, is left out, or is a third outcome with a parameter.
     max_iter, tol : int, float
-        When ``mle`` stops: after so many Newton steps, or one step after the log-likelihood gap per
-        comparison is below ``tol`` (that step squares the gap).
+        When ``mle`` stops: after so many Newton steps, or one step after the log-likelihood gap,
+        in units of the weight of a pair, is below ``tol`` (that step squares the gap).
     item_effects : bool or "auto"
         Give every item an effect beyond its features, of a variance estimated from the data; new
         items have zero and a wider interval (``mle`` only). "auto": where a test says so.
