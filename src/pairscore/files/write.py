@@ -5,6 +5,7 @@ Files are written whole or not at all: a crash or a full disk leaves the old one
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ from pairscore.files.source import (
 if TYPE_CHECKING:
     from pairscore.files.tables import StoredTable
 
+MOST_LETTERS = 31  # of a sheet's name
 CSV_KINDS = ("csv", "tsv", "comma")
 COPY_OPTIONS = {
     "csv": "FORMAT csv, HEADER true, DELIMITER ',', QUOTE '\"', ESCAPE '\"'",
@@ -126,8 +128,13 @@ def write_whole(path: Any, content: bytes) -> Path:
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def write_table(columns: Any, path: Any, decimal: str | None = None) -> None:
-    """Write a table as CSV, Parquet or JSONL, whole or not at all.
+def write_table(
+    columns: Any,
+    path: Any,
+    decimal: str | None = None,
+    sheets: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a table as CSV, Parquet, JSONL or a workbook, whole or not at all.
 
     In CSV, NaN is an empty cell and truth is 0 or 1; doubles are read back exactly.
 
@@ -137,9 +144,11 @@ def write_table(columns: Any, path: Any, decimal: str | None = None) -> None:
         A dict of columns of one length, ``Columns``, or a dataframe.
     path
         The file; the end of its name says the kind (``.csv``, ``.tsv``, ``.parquet``, ``.jsonl``,
-        ...), and ``-`` is CSV to standard output.
+        ``.xlsx``, ...), and ``-`` is CSV to standard output.
     decimal : {",", "."} or None
         The decimal sign in CSV; with a comma, semicolons stand between the cells.
+    sheets : dict
+        Further tables that a workbook has on sheets of these names; other files do not have them.
     """
     if str(path) == "-":
         with scratch_folder() as folder:
@@ -149,19 +158,30 @@ def write_table(columns: Any, path: Any, decimal: str | None = None) -> None:
             sys.stdout.buffer.flush()
         return
     with atomic_write(path, "the table") as temporary:
-        fill_table(temporary, columns, path, decimal)
+        fill_table(temporary, columns, path, decimal, sheets)
 
 
 def refuse_workbook(path: Any) -> None:
-    """Workbooks are read and not written."""
-    if table_kind(path) == "workbook":
+    """Of workbooks, .xlsx is written, and others are read alone."""
+    if table_kind(path) == "workbook" and not is_xlsx(path):
         raise PairscoreError(
-            f"{str(path)!r} is a workbook, which can be read but not written; give it a name that"
-            " ends in .csv, which spreadsheets open."
+            f"{str(path)!r} is a kind of workbook that can be read but not written; give it a name"
+            " that ends in .xlsx or .csv."
         )
 
 
-def fill_table(temporary: Path, columns: Any, path: Any, decimal: str | None = None) -> None:
+def is_xlsx(path: Any) -> bool:
+    """Whether a file is a workbook that can be written, by its name."""
+    return Path(path).suffix.lower() == ".xlsx"
+
+
+def fill_table(
+    temporary: Path,
+    columns: Any,
+    path: Any,
+    decimal: str | None = None,
+    sheets: Mapping[str, Any] | None = None,
+) -> None:
     """Write a table to the file ``temporary``, which will be moved to ``path``.
 
     The name of ``path`` says the kind of table; this is for those who write several files at once.
@@ -169,6 +189,13 @@ def fill_table(temporary: Path, columns: Any, path: Any, decimal: str | None = N
     import duckdb
 
     refuse_workbook(path)
+    if is_xlsx(path):
+        from pairscore.files.typed import NewSheet, fill_workbook
+
+        tables = {Path(path).stem[:MOST_LETTERS].strip(" '") or "table": columns, **(sheets or {})}
+        names = {re.sub(r"[][:*?/\\]", "-", name): of for name, of in tables.items()}
+        fill_workbook(temporary, [NewSheet(n, _without_truth(of)) for n, of in names.items()])
+        return
     kind = "tsv" if Path(path).suffix.lower() == ".tsv" else table_kind(path)
     kind = "comma" if kind == "csv" and decimal == "," else kind
     arrays = _writable(columns)
@@ -191,6 +218,12 @@ def fill_table(temporary: Path, columns: Any, path: Any, decimal: str | None = N
         ) from error
     finally:
         connection.close()
+
+
+def _without_truth(columns: Any) -> dict[str, np.ndarray]:
+    """The columns of a sheet, with 0 and 1 for truth, as in CSV."""
+    arrays = _writable(columns)
+    return {n: of.astype(int) if of.dtype == bool else of for n, of in arrays.items()}
 
 
 def _cast(cell: str, array: np.ndarray, kind: str) -> str:
