@@ -30,6 +30,9 @@ SELF_PAIRS
     Whether comparisons of an item with itself are an error or kept.
 REPEATED
     Whether an update with comparisons that the model has already is refused or added.
+UNKNOWN_RULES
+    New items that a model cannot score (a level that it does not know, a missing value): rank the
+    others and list these, or stop.
 TEST_PAIRS
     Which comparisons test a fold: those with both items held out, or with at least one.
 SCALES
@@ -66,6 +69,10 @@ class Kept(str):
     """What earlier files had; a file that contradicts it is read as it says itself."""
 
 
+class Unsaid(str):
+    """A word for missing values that is told elsewhere, and not where such cells are counted."""
+
+
 METHODS = ("split", "pooled", "paired", "mle")
 LINKS = ("logit", "probit")
 TIE_RULES = ("half", "drop", "davidson", "rao-kupper")
@@ -79,6 +86,7 @@ DB_VARIABLE = "PAIRSCORE_DB"  # of the environment: the address of a database
 MISSING_RULES = ("refuse", "drop-items", *FILLING_RULES)
 SELF_PAIRS = ("error", "keep")
 REPEATED = ("refuse", "add")
+UNKNOWN_RULES = ("skip", "stop")
 TEST_PAIRS = ("both", "touch")
 SCALES = ("link", "0-100", "elo", "wins")
 FILE_KINDS = ("csv", "parquet", "jsonl")

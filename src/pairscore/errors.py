@@ -15,6 +15,8 @@ from numbers import Integral, Real
 from typing import Any
 
 LONGEST_VALUE = 80  # characters of a value that a message shows
+NO_NUMBER = "not a number"  # the reason why a cell is bad
+MOST_WORDS = 8  # entries that may stand for missing values
 SHOWN_ROWS = 20  # bad rows of a file that the message lists
 SMALLEST_PERCENTAGE = 2  # from here on a share is taken for a percentage
 IRREGULAR = {"is": "are", "has": "have"}
@@ -86,9 +88,23 @@ class BadRowsError(PairscoreError):
     what to do about them.
     """
 
-    def __init__(self, file: str, rows: Sequence[BadRow], hint: str = "correct or remove them"):
-        self.file, self.rows, self.hint = file, tuple(rows), hint
+    def __init__(self, file: str, rows: Sequence[BadRow], hint: str = ""):
+        self.file, self.rows = file, tuple(rows)
+        self.hint = hint or f"correct or remove them{self._missing()}"
         super().__init__(file, self.rows, hint)  # pickle calls the constructor with these
+
+    @property
+    def words(self) -> list[str]:
+        """Entries that stand in place of numbers, each once, if that is all that is wrong."""
+        words = [row.text.strip() for row in self.rows if row.reason == NO_NUMBER]
+        return [*dict.fromkeys(words)] if len(words) == len(self.rows) else []
+
+    def _missing(self) -> str:
+        """How to say that entries mean a missing number, where they are a few words."""
+        words = [word for word in self.words if word and "\n" not in word]
+        if not 0 < len(words) <= MOST_WORDS:
+            return ""
+        return f", or, if they stand for missing values, pass na={words!r}"
 
     def __str__(self) -> str:
         lines = [str(row) for row in self.rows[:SHOWN_ROWS]]

@@ -312,7 +312,7 @@ def test_the_recipe_travels_with_the_model(study):
     (folder / "strange.csv").write_text(
         "id,style,height,mass\na,oil,1,2\nb,pastel,1,2\nc,pastel,1,2\n"
     )
-    result = run("rank m.npz strange.csv -o never.csv", code=2)
+    result = run("rank m.npz strange.csv --unknown stop -o never.csv", code=2)
     assert "strange.csv' has 2 bad rows; it knew 'chalk', 'ink', 'oil'" in result.stderr
     assert "column 'style': a level that the fit did not know: 'pastel'" in result.stderr
     assert not (folder / "never.csv").exists()
@@ -366,7 +366,7 @@ def test_gaps_of_new_items_get_a_remedy_that_works(gappy):
     whole = np.arange(len(items["id"])) % 7.0
     write_table({"id": items["id"], "mass": whole}, "whole.csv")
     run("fit whole.csv votes.csv -o m.npz")
-    said = run("rank m.npz gappy.csv", code=2).stderr
+    said = run("rank m.npz gappy.csv --unknown stop", code=2).stderr
     assert "leave these items out, as a fit with --missing drop-items does" in said
     assert "mean-with-flag" not in said
     run("fit whole.csv votes.csv --missing drop-items -o m.npz")
@@ -422,7 +422,7 @@ def test_means_with_flags_are_counted_and_remembered(gappy):
     found = {"n": mean * slope + flagged - average, "m": slope - average}
     assert scores(folder / "r.csv") == pytest.approx(found, rel=1e-9)
     (folder / "worse.csv").write_text("id,mass,height\nn,,\nm,1,0\n")
-    result = run("rank m.npz worse.csv", code=2)
+    result = run("rank m.npz worse.csv --unknown stop", code=2)
     assert "no value was missing there in the fit, so it has no flag for them" in result.stderr
     assert "line 2, column 'height': missing: ''" in result.stderr
 
@@ -614,7 +614,7 @@ def test_rank_says_all_that_is_wrong_with_its_items(tmp_path, monkeypatch):
     (tmp_path / "items.csv").write_text(FAULTY_ITEMS)
     for rows in (50_000, 2):  # in one piece, or with faults in several
         monkeypatch.setattr(StoredTable.pieces, "__defaults__", (rows,))
-        result = run("rank m.npz items.csv -o r.csv", code=2)
+        result = run("rank m.npz items.csv --unknown stop -o r.csv", code=2)
         assert faults(result.stderr) == {
             ("7", "name", "missing"),
             ("6", "name", "an id already seen"),
@@ -649,13 +649,13 @@ def test_rank_refuses_what_it_cannot_rank(study):
     (folder / "gap.csv").write_text("id,mass,height\na,,2\nb,1,2\n")
     (folder / "fine.csv").write_text("id,mass,height\nb,1,2\n")
     wrong = {
-        "lacks 1 column that the score is made of: 'mass'; add it. Did you mean 'mas'?": (
+        "that the score is made of: 'mass'; add it, or fit again with --exclude. Did you mean 'm": (
             "m.npz less.csv"
         ),
-        "is text (such as 'heavy')": "m.npz words.csv",
+        "column 'mass': not a number: 'heavy'": "m.npz words.csv",
         "no items to rank": "m.npz none.csv",
-        "an id already seen": "m.npz twice.csv",
-        "': missing: ''": "m.npz gap.csv",
+        "an id already seen": "m.npz twice.csv --unknown stop",
+        "': missing: ''": "m.npz gap.csv --unknown stop",
         "'fine.csv' is a table and not a model": "fine.csv fine.csv",
         "level is 2.0": "m.npz fine.csv --level 2",
         "both": "- -",

@@ -374,8 +374,11 @@ def fitted():
     ("columns", "facts"),
     [
         (["age", "bmi", "hdl"], ("lack 1 feature of the 3", "'ldl'", "Did you mean 'hdl'?")),
-        (["age", "x", "y"], ("lack 2 features of the 3", "'bmi', 'ldl'; add them.")),
-        (["age", "bmi"], ("lack 1 feature of the 3", "'ldl'; add it.")),
+        (
+            ["age", "x", "y"],
+            ("lack 2 features of the 3", "'bmi', 'ldl'; add them, or fit again with exclude=."),
+        ),
+        (["age", "bmi"], ("lack 1 feature of the 3", "'ldl'; add it, or fit again with exclude=.")),
     ],
 )
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table, dict])
@@ -629,7 +632,9 @@ def test_an_embedding_of_another_length_is_not_cut(columns, length):
     one = {"embedding": [0.5] * length, "words": 1.0}
     with pytest.raises(PairscoreError, match=said):
         model.decision_function(one)
-    with pytest.raises(PairscoreError, match=r"'embedding' \(16 numbers\); add it.$"):
+    with pytest.raises(
+        PairscoreError, match=r"'embedding' \(16 numbers\); add it, or fit again with exclude=.$"
+    ):
         model.rank(other.drop(columns="embedding"))
 
 

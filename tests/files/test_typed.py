@@ -161,7 +161,19 @@ def test_what_is_no_workbook_or_no_sheet_is_a_sentence(book, tmp_path):
     with pytest.raises(PairscoreError, match="cannot be read as a workbook"):
         read_table(tmp_path / "text.xlsx")
     with pytest.raises(PairscoreError, match="read but not written"):
-        write_table({"x": [1]}, tmp_path / "out.xlsx")
+        write_table({"x": [1]}, tmp_path / "out.ods")
+
+
+def test_a_table_is_written_as_a_workbook_and_read_again(tmp_path):
+    """Workbooks were read and not written."""
+    table = {"id": ["007", "a"], "score": [0.1, np.nan], "rank": [1, 2], "outside": [True, False]}
+    rest = {"id": np.array(["b"], dtype=object)}
+    write_table(table, tmp_path / "my scores.xlsx", sheets={"not scored": rest})
+    read = read_table(tmp_path / "my scores.xlsx", sheet="my scores")
+    assert read["id"].tolist() == ["007", "a"]
+    np.testing.assert_array_equal(read["score"], [0.1, np.nan])
+    assert read["outside"].tolist() == [1, 0]
+    assert read_table(tmp_path / "my scores.xlsx", sheet="not scored")["id"].tolist() == ["b"]
 
 
 def test_sheets_of_items_and_comparisons_are_chosen_by_their_columns(tmp_path):

@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 
 from pairscore import Comparisons, PairscoreError, Population, RankRegression
+from pairscore.errors import PairscoreWarning
 from pairscore.model.predict import linear_scores, score_differences, score_intervals
 from pairscore.model.ranking import rank_pieces
 from tests.data.conftest import every_table, study
@@ -864,3 +865,31 @@ def test_a_printed_difference_is_short():
     assert many[3] == str(model.difference(3, 33))
     unknown = RankRegression(inference=None).fit(items, votes).difference(3, 5)
     assert "[unknown, unknown]; chance that the" in str(unknown)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, dict])
+def test_items_that_cannot_be_scored_are_left_out_if_asked(kind):
+    rng = np.random.default_rng(0)
+    items = pd.DataFrame({"id": [f"i{row}" for row in range(30)], "a": rng.normal(size=30)})
+    items["tissue"] = [("dry", "wet")[row % 2] for row in range(30)]
+    left = rng.integers(0, 30, 200)
+    right = (left + rng.integers(1, 30, 200)) % 30
+    won = items["a"].to_numpy()[left] - items["a"].to_numpy()[right] + rng.logistic(size=200) > 0
+    votes = {"left": items["id"].to_numpy()[left], "right": items["id"].to_numpy()[right]}
+    votes["winner"] = np.where(won, "left", "right")
+    model = RankRegression().fit(items, votes, categorical=["tissue"])
+    new = pd.DataFrame({"id": ["x", "y", "z"], "a": [1.0, np.nan, 2.0]})
+    new["tissue"] = ["dry", "wet", "bone"]
+    table = kind(new.to_dict("list")) if kind is dict else new
+    with pytest.raises(PairscoreError, match="did not know"):
+        model.rank(table)
+    with pytest.warns(PairscoreWarning, match="2 of 3 items could not be scored, and are not") as w:
+        ranking = model.rank(table, unknown="skip")
+    assert "'tissue': a level that the fit did not know" in str(w[0].message)
+    assert isinstance(ranking, kind)
+    assert list(ranking["id"]) == ["x"]
+    np.testing.assert_array_equal(ranking["score"], model.rank(new[:1])["score"])
+    with pytest.raises(PairscoreError, match="unknown is 'no'; use 'stop' or 'skip'"):
+        model.rank(table, unknown="no")
+    with pytest.raises(PairscoreError, match="did not know"):
+        model.rank(new[2:], unknown="skip")

@@ -2,12 +2,14 @@
 ``predict`` says who will win, and ``compare`` which model says it best.
 """
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from pairscore.choices import UNKNOWN_RULES, Unsaid
 from pairscore.cli.model_options import (
     SCALE_OPTION,
     collect_warnings,
@@ -39,11 +41,13 @@ from pairscore.cli.options import (
     processes_option,
     refuse_output,
     second_table,
+    word,
 )
 from pairscore.cli.words import (
     command,
     echo,
     examples,
+    na_option,
     ranking_text,
     section,
     show_json,
@@ -58,8 +62,10 @@ from pairscore.errors import BadEntriesError, PairscoreError, plural
 from pairscore.parts.progress import stage, with_progress
 
 if TYPE_CHECKING:
+    from pairscore.errors import BadRow, BadRowsError
     from pairscore.estimators.results import Fit
 
+SHOWN_FAULTS = 20  # of items that are not scored, on the screen
 MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk
 SHOWN_PAIRS = 20  # of predictions, on the screen
 PAIR_COLUMNS = {name: VOTE_COLUMNS[name] for name in ("left", "right", "judge")}
@@ -160,13 +166,24 @@ def judge_names(judges: str) -> list[str]:
 @option("--level", type=SHARE, default=0.95, help="Confidence level of the intervals.")
 @flag("--simultaneous", help="Wider intervals that hold for all items together.")
 @SCALE_OPTION
+@word(
+    "--unknown",
+    UNKNOWN_RULES,
+    "Items that cannot be scored (a level that the fit did not know, a missing value): rank the"
+    " others and list these, or stop.",
+    "skip",
+)
 @options(FILE_OPTIONS)
 @output_option(
-    "Write the ranking to this .csv, .parquet or .jsonl file (-: CSV to standard output)."
+    "Write the ranking to this .csv, .xlsx, .parquet or .jsonl file (-: CSV to standard output)."
 )
 @EXCEL_SAFE_OPTION
 @json_flag("Print the ranking as JSON.")
-@examples("rank model.npz new_items.csv", "rank model.npz new_items.parquet -o ranking.csv")
+@examples(
+    "rank model.npz new_items.csv",
+    "rank model.npz new_items.csv -o scores.xlsx",
+    "rank model.npz new_items.parquet --unknown stop -o ranking.csv",
+)
 def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **given: Any) -> None:
     """Rank ITEMS, old or new, highest first, by the score in MODEL.
 
@@ -176,8 +193,9 @@ def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **
     rank, rank_low, rank_high, and outside: 1 if some feature lies outside the range of the fit;
     with new items, place_low and place_high: where each would rank among the items of the fit.
     Where a feature never differs between two compared items (such as the year), ranks are within
-    groups of items that are equal in it, and a column group names them. Without -o, the first 20
-    are shown.
+    groups of items that are equal in it, and a column group names them. Items that cannot be scored
+    are listed with the reason, in a workbook on a separate sheet. Without -o, the first 20 are
+    shown.
     """
     refuse_output(output, model, *([items] if items else []), is_table=True)
     from pairscore.data.features import recipe_of
@@ -191,25 +209,48 @@ def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **
     with input_path(model) as path:
         fit = load_model(path).fit
     reading = file_settings(given, fit.record.get("reading"))
+    dropped, unscored = 0, Unscored()
+    notes: list[str] = []
+    reading["say"] = notes.append  # what is left out is said first
     with list_bad_rows(output, reading["decimal"]):
         asked = {name: given[name] for name in ("level", "simultaneous", "scale")}
         if fit.n_features == 0:
-            ranking, dropped = rank_compared(fit, items, **asked), 0
+            ranking = rank_compared(fit, items, **asked)
         elif items is None:
             raise click.UsageError("Missing argument 'ITEMS'.")
         else:
-            ranking, dropped = rank_file(fit, items, given["id"], **asked, **reading)
+            asked |= {"unknown": given["unknown"]}
+            try:
+                ranking, dropped, unscored = rank_file(fit, items, given["id"], **asked, **reading)
+            except PairscoreError:
+                show_notes(notes)
+                raise
+    unscored.show(len(ranking["id"]), output, reading["decimal"])
+    show_notes(notes)
     if dropped:
         show_note(f"{plural(dropped, 'item')} with missing values left out, as in the fit.")
     named = with_id_name(ranking, given["id"] or recipe_of(fit).id)
     if output is not None:
-        write_table(named, output, reading["decimal"], excel_safe=given["excel_safe"])
+        write_table(
+            named,
+            output,
+            reading["decimal"],
+            unscored.sheets(),
+            excel_safe=given["excel_safe"],
+        )
         show_written(output, as_json)
     if as_json and str(output) != "-":
         about = {"n_items": len(ranking["id"]), "dropped": dropped, "scale": given["scale"]}
+        about["not_scored"] = row_records(unscored.columns()) if unscored.rows else []
         show_json(about | {"ranking": row_records(ranking)})
     elif output is None:
         show_text(ranking_text(ranking, fit, given["scale"], next(iter(named))))
+
+
+def show_notes(texts: Iterable[str]) -> None:
+    """Print notes that were held back, each once."""
+    for text in dict.fromkeys(texts):
+        show_note(text)
 
 
 def rank_compared(fit: "Fit", items: Path | None, **asked: Any) -> dict[str, Any]:
@@ -226,6 +267,51 @@ def rank_compared(fit: "Fit", items: Path | None, **asked: Any) -> dict[str, Any
     return dict(rank_items(fit, replace(compared_items(fit), backend=Columns), **asked))
 
 
+@dataclass(frozen=True)
+class Unscored:
+    """Items that were not scored: by the row of each, its id, and what is wrong with it."""
+
+    ids: dict[int, Any] = field(default_factory=dict)
+    rows: list[tuple[int, "BadRow"]] = field(default_factory=list)
+    errors: list["BadRowsError"] = field(default_factory=list)
+
+    def columns(self) -> dict[str, Any]:
+        """A row for each fault: id, line, column, text, reason."""
+        import numpy as np
+
+        faults = [
+            (self.ids[row], bad.line, bad.column or "", bad.text, bad.reason)
+            for row, bad in self.rows
+        ]
+        names = ("id", "line", "column", "text", "reason")
+        columns = zip(names, zip(*faults, strict=True), strict=True)
+        return {name: np.array(of, dtype=int if name == "line" else object) for name, of in columns}
+
+    def sheets(self) -> dict[str, Any]:
+        return {"not scored": self.columns()} if self.rows else {}
+
+    def show(self, n_scored: int, output: Path | None, decimal: str | None) -> None:
+        """Say first how many items were left out, then which, and why."""
+        if not self.rows:
+            return
+        from pairscore.files.write import is_xlsx, write_bad_rows
+
+        n = len(self.ids)
+        lines = [f"{self.ids[row]!r}: {bad}" for row, bad in self.rows[:SHOWN_FAULTS]]
+        n_more = len(self.rows) - len(lines)
+        lines += [f"and {n_more:,} more"] if n_more else []
+        known = dict.fromkeys(error.hint for error in self.errors)
+        show_note(
+            f"{n:,} of {plural(n + n_scored, 'item', ',')} could not be scored, and"
+            f" {'is' if n == 1 else 'are'} not in the ranking; {'; '.join(known)}:\n  "
+            + "\n  ".join(lines)
+        )
+        if output is not None and str(output) != "-" and not is_xlsx(output):
+            path = Path(f"{output}.bad-rows.csv")
+            if write_bad_rows(self.errors, path, decimal):
+                show_note(f"all of these are in {str(path)!r}.")
+
+
 def rank_file(
     fit: "Fit",
     items: Path,
@@ -233,30 +319,71 @@ def rank_file(
     level: float,
     simultaneous: bool,
     scale: str = "link",
+    unknown: str = "skip",
     **reading: Any,
-) -> tuple[dict[str, Any], int]:
+) -> tuple[dict[str, Any], int, Unscored]:
     """Rank the items of a file of any size, piece by piece.
 
-    Returns the ranking as columns, best item first, and how many items were left out for missing
-    values.
+    Returns the ranking as columns, best item first, how many items were left out for missing
+    values as in the fit, and those that could not be scored, if they are to be skipped.
     """
+    from pairscore.errors import BadRowsError
+
+    asked: dict[str, Any] = {"level": level, "simultaneous": simultaneous, "scale": scale}
+    asked["unknown"] = unknown
+    try:
+        return rank_stored(fit, items, id, {}, **asked, **reading)
+    except BadRowsError:
+        words = words_among_numbers(fit, items, id, reading) if unknown == "skip" else {}
+        if not words:
+            raise
+        return rank_stored(fit, items, id, words, **asked, **reading)
+
+
+def new_item_columns(fit: "Fit", id: str | None, reading: dict[str, Any]) -> tuple[Any, Any]:
+    """The columns that a table of new items needs, and how it is read."""
     from pairscore.data.features import recipe_of
-    from pairscore.files.study_columns import ItemColumns, ItemPieces
-    from pairscore.files.tables import stored_table
+    from pairscore.files.study_columns import ItemColumns
     from pairscore.files.typed import first_sheet
-    from pairscore.files.write import locate_faults
-    from pairscore.model.ranking import rank_pieces
 
     recipe = recipe_of(fit) if id is None else replace(recipe_of(fit), id=id)
     # a model that was fitted in Python may know its items by row number
     needed = ItemColumns(recipe=recipe, id_is_optional=id is None and fit.recipe is None)
-    reading |= {"columns": needed.choose, "identifiers": needed.identifiers}
-    reading["sheet"] = first_sheet(reading["sheet"])
-    with stage("Reading") as show, stored_table(items, memory=MEMORY, **reading) as table:
+    columns = {"columns": needed.choose, "identifiers": needed.identifiers, "memory": MEMORY}
+    return needed, reading | columns | {"sheet": first_sheet(reading["sheet"])}
+
+
+def rank_stored(
+    fit: "Fit",
+    items: Path,
+    id: str | None,
+    words: dict[tuple[int, str], str],
+    *,
+    level: float,
+    simultaneous: bool,
+    scale: str,
+    unknown: str,
+    **given: Any,
+) -> tuple[dict[str, Any], int, Unscored]:
+    """As :func:`rank_file`, of a file with these words in place of numbers, by line and column."""
+    from pairscore.errors import BadRow, BadRowsError
+    from pairscore.files.source import NO_NUMBER
+    from pairscore.files.study_columns import ItemPieces
+    from pairscore.files.tables import stored_table
+    from pairscore.files.write import BadFilesError, locate_faults
+    from pairscore.model.ranking import rank_pieces
+
+    needed, reading = new_item_columns(fit, id, given)
+    reading["na"] = [*reading["na"], *map(Unsaid, sorted({*words.values()}))]
+    with stage("Reading") as show, stored_table(items, **reading) as table:
+        if not words and (found := table.words_among_numbers(needed.recipe.features)):
+            bad = [BadRow(line, name, text, NO_NUMBER) for (line, name), text in found.items()]
+            raise BadRowsError(table.source.shown, bad)
         recipe = needed.recipe_for(table.cells)
-        pieces = ItemPieces(table, recipe)
-        try:
-            columns = rank_pieces(
+        pieces, unscored = ItemPieces(table, recipe), Unscored()
+
+        def rank() -> dict[str, Any]:
+            return rank_pieces(
                 fit,
                 with_progress(pieces, show, n_passes=1 if fit.covariance is None else 3),
                 ids=lambda: pieces.ids if recipe.id else None,
@@ -264,10 +391,94 @@ def rank_file(
                 simultaneous=simultaneous,
                 scale=scale,
             )
+
+        try:
+            if texts := words_as_faults(pieces, words):
+                raise texts[0]
+            columns = rank()
         except BadEntriesError as error:
-            raise locate_faults(pieces.faults(), table, {"id": recipe.id or "id"}) from error
+            faults = [*texts, *pieces.faults()]
+            if unknown == "skip":
+                unscored = items_unscored(faults, pieces)
+            if len(unscored.ids) == pieces.n_rows:
+                raise BadFilesError(unscored.errors) from error
+            if unknown == "stop":
+                raise locate_faults(faults, table, {"id": recipe.id or "id"}) from error
+            pieces = ItemPieces(table, recipe, unscored.ids)
+            columns = rank()
     rows = columns.pop("row")
-    return {"id": rows if pieces.ids is None else pieces.ids[rows], **columns}, pieces.dropped
+    ids = rows if pieces.ids is None else pieces.ids[rows]
+    return {"id": ids, **columns}, pieces.dropped, unscored
+
+
+def words_among_numbers(
+    fit: "Fit", items: Path, id: str | None, given: dict[str, Any]
+) -> dict[tuple[int, str], str]:
+    """By line and column, entries of features that are no numbers, where a file may be read again.
+
+    Of a column with a few words each is a bad row, and one with many is text.
+    """
+    from pairscore.errors import BadRowsError
+    from pairscore.files.source import NO_NUMBER, table_kind
+    from pairscore.files.tables import stored_table
+
+    words: dict[tuple[int, str], str] = {}
+    if str(items) == "-" or table_kind(items) not in ("csv", "workbook"):
+        return words
+    needed, reading = new_item_columns(fit, id, given | {"say": _nothing})
+    while True:
+        asked = reading | {"na": [*reading["na"], *words.values()]}
+        try:
+            with stored_table(items, **asked) as table:
+                more = table.words_among_numbers(needed.recipe.features)
+        except BadRowsError as error:
+            more = {(r.line, r.column or ""): r.text for r in error.rows if r.reason == NO_NUMBER}
+        if not {*more} - {*words}:
+            return words
+        words |= more
+
+
+def _nothing(text: str) -> None:
+    """It is said when the file is read for good."""
+
+
+def words_as_faults(pieces: Any, words: dict[tuple[int, str], str]) -> list[BadEntriesError]:
+    """What is wrong with cells that were read as missing because they are no numbers."""
+    entries: list[tuple[int, str, object]] = []
+    for name in dict.fromkeys(column for _, column in words):
+        rows = pieces.missing(name).tolist()
+        for row, (line, _) in zip(
+            rows, pieces.table.locate([(r, name) for r in rows]), strict=True
+        ):
+            entries += [(row, name, words[line, name])] if (line, name) in words else []
+    if not entries:
+        return []
+    texts = [*dict.fromkeys(str(text) for _, _, text in entries)]
+    what = f"{plural(len(entries), 'feature value', verb='is')} not a number"
+    remedy = f"if they mean that a value is missing, {na_option(texts)} says so"
+    return [BadEntriesError(what, remedy, "items", entries, "not a number")]
+
+
+def items_unscored(faults: list[BadEntriesError], pieces: Any) -> Unscored:
+    """The rows of all faults, with their ids and where they are in the file."""
+    from pairscore.errors import BadRow, BadRowsError
+
+    id, rows, errors = pieces.recipe.id, [], []
+    for fault in faults:
+        lines = pieces.table.locate([(row, id or column) for row, column, _ in fault.entries])
+        bad = [
+            (
+                row,
+                BadRow(
+                    line, id if id and column == "id" else column, str(value or ""), fault.reason
+                ),
+            )
+            for (row, column, value), (line, _) in zip(fault.entries, lines, strict=True)
+        ]
+        rows += bad
+        errors.append(BadRowsError(pieces.table.source.shown, [of for _, of in bad], fault.remedy))
+    ids = pieces.names_of({row for row, _ in rows})
+    return Unscored(ids, sorted(rows, key=lambda one: one[0]), errors)
 
 
 # -- predict ---------------------------------------------------------------------------------------
@@ -279,7 +490,7 @@ def rank_file(
 @option("--level", type=SHARE, default=0.95, help="Confidence level of the intervals.")
 @options(section("Columns of the pairs", *column_options(PAIR_COLUMNS)), FILE_OPTIONS)
 @output_option(
-    "Write the chances to this .csv, .parquet or .jsonl file (-: CSV to standard output)."
+    "Write the chances to this .csv, .xlsx, .parquet or .jsonl file (-: CSV to standard output)."
 )
 @EXCEL_SAFE_OPTION
 @json_flag("Print the chances as JSON.")

@@ -12,6 +12,7 @@ Messages of the library name settings as Python does. This is the one place that
     leave it out of squares=           leave it out of --square
     the votes have no column           the comparisons have no column
     winner_codes={'A': 'left'}         --winner-codes A=left
+    na=['<5', 'not done']              --na '<5,not done'
 
 ``compare`` has the settings of models as words, such as ``judge-slopes=yes``, and not as options.
 Also what is printed besides results: rankings, notes, and the layout of ``--help``.
@@ -31,7 +32,7 @@ from typing import Any, TypeVar
 
 import click
 
-from pairscore.errors import first_few, visible, without_password
+from pairscore.errors import MOST_WORDS, first_few, visible, without_password
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
@@ -112,6 +113,7 @@ def _translate_line(line: str) -> str:
     for phrase, other in PHRASES.items():
         line = line.replace(phrase, other)
     line = re.sub(r"winner_codes=(\{[^}]*\})", lambda codes: _as_codes(codes[1]), line)
+    line = re.sub(rf"(?<![\w'\"-])na=(\[{NAME_IN_QUOTES}(?:, {NAME_IN_QUOTES})*\])", _as_na, line)
     options, settings = _options()
     for name in settings:
         line = _as_words(line, name) if name in line else line
@@ -143,6 +145,16 @@ def _as_codes(text: str) -> str:
     pairs = [f"{'' if code is None else code}={meaning}" for code, meaning in codes.items()]
     cells = [f'"{pair}"' if "," in pair else pair for pair in pairs]
     return f"--winner-codes {quote(','.join(cells))}"
+
+
+def _as_na(found: re.Match[str]) -> str:
+    return na_option(literal_eval(found[1]))
+
+
+def na_option(words: Iterable[str]) -> str:
+    """The option that names words for missing values."""
+    cells = [f'"{word}"' if "," in word else word for word in words]
+    return f"--na {quote(','.join(cells))}"
 
 
 def _as_words(line: str, name: str) -> str:
@@ -284,6 +296,13 @@ def show_note(text: str) -> None:
 
 def show_unused_columns(items: Any) -> None:
     """Print a note on each column of the items that is no feature, and how it could be one."""
+    for name, words in items.mixed.items():
+        is_few = len(words) <= MOST_WORDS
+        proposal = f"; {na_option(words)} counts these as missing" if is_few else ""
+        show_note(
+            f"the column {name!r} was left out, because {sum(words.values())} of its entries are"
+            f" not numbers: {first_few(map(repr, words))}{proposal}."
+        )
     for name in items.left_out:
         show_note(
             f"the column {name!r} is text and was left out; --categorical {quote(name)} makes it"

@@ -45,6 +45,8 @@ DATE = re.compile(
     r"([T ]+[0-9]{1,2}:[0-9]{2}(:[0-9.]+)?)?Z?|[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?"
 )
 SIGNED = re.compile(r"\s*([-+]?[%$€£¥]\s*[-+]?\d[\d.,' ]*|[-+]?\d[\d.,' ]*\s*[%$€£¥])\s*")
+PLAIN_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?")
+FEW_NUMBERS = 10  # different ones, up to which they may be levels such as grades
 MOST_LEVELS = 20  # of text that is proposed as categories, where items are few
 MAX_LEVELS = 1000
 LIST_SETTINGS = {"features", "exclude", "categorical", "squares", "interactions"}
@@ -447,16 +449,27 @@ def _refuse_other_levels(reference: dict[str, str], levels: dict[str, tuple[str,
             )
 
 
-def kinds_of_text(table: Columns, names: Iterable[str]) -> dict[str, list[str]]:
-    """Text as dates, numbers with a sign, labels that differ by item, or possible categories."""
-    kinds: dict[str, list[str]] = {"left_out": [], "dates": [], "labels": [], "signed": []}
+def kinds_of_text(table: Columns, names: Iterable[str]) -> dict[str, Any]:
+    """Text as dates, numbers with a sign, numbers among words, labels that differ by item, or
+    possible categories.
+    """
+    kinds: dict[str, Any] = {"left_out": [], "dates": [], "labels": [], "signed": [], "mixed": {}}
     for name in names:
         filled = [str(entry) for entry in table[name].tolist() if not is_missing(entry)]
         dates = sum(DATE.fullmatch(entry.strip()) is not None for entry in filled)
         kind = "labels" if len(set(filled)) > max(MOST_LEVELS, len(filled) / 2) else "left_out"
         kind = "signed" if filled and all(map(SIGNED.fullmatch, filled)) else kind
         kind = "dates" if filled and dates >= 0.9 * len(filled) else kind
-        kinds[kind].append(name)
+        words = [entry for entry in filled if not PLAIN_NUMBER.fullmatch(entry.strip())]
+        numbers = len({*filled} - {*words})
+        if (
+            kind in ("left_out", "labels")
+            and numbers > FEW_NUMBERS
+            and 2 * len(words) < len(filled)
+        ):
+            kinds["mixed"][name] = Counter(words)
+        else:
+            kinds[kind].append(name)
     return kinds
 
 

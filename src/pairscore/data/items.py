@@ -350,7 +350,9 @@ def say_absent(missing: list[str], names: Collection[str]) -> str:
     )
     shown = (repr(n) + (f" ({plural(lists[n], 'number')})" if n in lists else "") for n in whole)
     add = "it" if len(whole) == 1 else "them"
-    return f"{first_few(shown)}; add {add}.{did_you_mean(whole[0], names)}"
+    return (
+        f"{first_few(shown)}; add {add}, or fit again with exclude=.{did_you_mean(whole[0], names)}"
+    )
 
 
 def refuse_other_lists(

@@ -451,18 +451,31 @@ def _why_unclear(ids: Mapping[str | None, Rows], votes: Texts) -> str:
     return ""
 
 
+class WinnerUnclearError(PairscoreError):
+    """A column says who won or who lost, and it is for the user to say which; its name."""
+
+    def __init__(self, text: str, column: str = ""):
+        self.column = column
+        super().__init__(text, column)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 def _won_or_lost(names: Collection[str]) -> PairscoreError:
     """The question where columns tell one side of each comparison: that which won, or lost."""
     name = next((one for one in names if told_by(one) == "worse"), next(iter(names)))
     if told_by(name) == "worse":
-        return PairscoreError(
+        return WinnerUnclearError(
             f"whether the items in {name!r} are to rank high or low is for you to say: give"
             f" {name!r} as winner if they rank high (such as the most severe cases), or"
-            f" {name!r} as loser if they rank low."
+            f" {name!r} as loser if they rank low.",
+            name,
         )
-    return PairscoreError(
+    return WinnerUnclearError(
         f"the name of {name!r} does not say whether it has the winners or the losers: give"
-        f" {name!r} as winner if it says who won, or {name!r} as loser if it says who lost."
+        f" {name!r} as winner if it says who won, or {name!r} as loser if it says who lost.",
+        name,
     )
 
 

@@ -22,12 +22,19 @@ from pairscore.data.find_ids import (
 from pairscore.data.items import Items, plain_id
 from pairscore.data.tables import Columns
 from pairscore.data.votes import Votes
-from pairscore.errors import BadEntriesError, BadRowsError, PairscoreError, plural
+from pairscore.errors import (
+    BadEntriesError,
+    BadRowsError,
+    EmptyColumnsError,
+    PairscoreError,
+    plural,
+)
 from pairscore.files.choose_sheets import choose_sheets
 from pairscore.files.find_columns import (
     Found,
     Rows,
     Texts,
+    WinnerUnclearError,
     as_texts,
     find_columns,
     id_columns,
@@ -54,7 +61,8 @@ class ItemsInput:
     """Items from a file, ready for use.
 
     ``recipe`` made their features. No features are ``left_out``, text that could be categories;
-    ``nested``, lists or records; ``dates``; ``labels``, text of single items; ``signed``, with %.
+    ``nested``, lists or records; ``dates``; ``labels``, text of single items; ``signed``, with %;
+    ``mixed``, numbers among a few words, which it counts.
     """
 
     items: Items
@@ -64,6 +72,7 @@ class ItemsInput:
     dates: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     signed: list[str] = field(default_factory=list)
+    mixed: dict[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +114,60 @@ def read_item_file(items_file: Any, *, columns: Mapping[str, Any], **reading: An
     return ItemsInput(items, replace(recipe, note=note), nested=needed.nested, **unused)
 
 
-def read_study(
+def read_study(items_file: Any, votes_file: Any, **settings: Any) -> StudyInput:
+    """Read items and comparisons from files; see :func:`_read_study`.
+
+    What has to be asked of the user is asked in one refusal: words in place of numbers are taken
+    for missing values, and an unclear column for the winner, to see what else is wrong.
+    """
+    refusal: PairscoreError | None = None
+    also: list[str] = []
+    while True:
+        try:
+            study = _read_study(items_file, votes_file, **settings)
+        except PairscoreError as error:
+            # a column without any value is left out where the user lets the command choose
+            is_second = refusal is not None and not isinstance(error, EmptyColumnsError)
+            also += [_in_short(error)] if is_second else []
+            refusal = error if refusal is None else refusal
+            more = {} if "-" in map(str, (items_file, votes_file)) else _assumed(error, settings)
+            if more:
+                settings = settings | more | {"say": lambda text: None}
+                continue
+        if refusal is None:
+            return study
+        if not also:
+            raise refusal
+        if isinstance(refusal, BadFilesError):
+            raise BadFilesError(refusal.errors, " ".join(also)) from None
+        raise PairscoreError("\nAlso, ".join([str(refusal), *also])) from None
+
+
+def _in_short(error: PairscoreError) -> str:
+    """What else is wrong; of values that are missing, which were listed already, what to do."""
+    rows = (
+        [row for one in error.errors for row in one.rows]
+        if isinstance(error, BadFilesError)
+        else []
+    )
+    if rows and isinstance(error, BadFilesError) and {row.reason for row in rows} == {"missing"}:
+        return f"missing values need a rule: {error.errors[0].hint}."
+    return str(error)
+
+
+def _assumed(error: PairscoreError, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with which a file can be read on, after a refusal; nothing where there are none."""
+    if isinstance(error, BadFilesError):
+        words = {word for one in error.errors for word in one.words}
+        is_new = words and not words <= {*settings.get("na", ())}
+        all_words = all(one.words for one in error.errors)
+        return {"na": [*settings.get("na", ()), *sorted(words)]} if is_new and all_words else {}
+    if isinstance(error, WinnerUnclearError) and error.column:
+        return {"vote_columns": {**(settings.get("vote_columns") or {}), "winner": error.column}}
+    return {}
+
+
+def _read_study(
     items_file: Any,
     votes_file: Any,
     *,

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pairscore.choices import Unsaid
 from pairscore.data.tables import Columns
 from pairscore.errors import BadEntriesError, PairscoreError, first_few, plural, shown
 from pairscore.files.source import MAX_LINE, NUMBER, scratch_folder
@@ -305,6 +306,7 @@ class _Cleaner:
     def __init__(self, names: list[str], identifiers: Collection[str], na: Collection[str]):
         self.exact = {column for column, name in enumerate(names) if name in identifiers}
         self.na = {word.strip() for word in na}
+        self.unsaid = {word.strip() for word in na if isinstance(word, Unsaid)}
         self.n_missing, self.n_blanks, self.grouped, self.padded = 0, 0, "", ""
 
     def __call__(self, cells: list[str]) -> list[str]:
@@ -313,7 +315,7 @@ class _Cleaner:
     def _clean(self, column: int, cell: str) -> str:
         text = cell.strip()
         if text in self.na:
-            self.n_missing += bool(text)
+            self.n_missing += bool(text) and text not in self.unsaid
             return ""
         if len(text) < len(cell) and text and not NUMBER.fullmatch(text):
             self.n_blanks += 1
@@ -327,7 +329,8 @@ class _Cleaner:
         return plain if NUMBER.fullmatch(plain) else text
 
     def changes(self) -> list[str]:
-        missing = f"{plural(self.n_missing, 'cell')} of {first_few(sorted(self.na), 3)} missing"
+        words = first_few(sorted(self.na - self.unsaid), 3)
+        missing = f"{plural(self.n_missing, 'cell')} of {words} missing"
         grouped = f"{_shown(self.grouped)} read as a number with separated thousands"
         blanks = blanks_left_out(self.n_blanks, self.padded)
         found = {missing: self.n_missing, grouped: self.grouped, blanks: self.n_blanks}

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pairscore.data.conventions import OLDER, marked_encoding, older_encoding
-from pairscore.errors import PairscoreError, first_few, plural, without_password
+from pairscore.errors import NO_NUMBER, PairscoreError, first_few, plural, without_password
 
 KINDS = (
     dict.fromkeys((".csv", ".tsv", ".txt"), "csv")
@@ -234,7 +234,6 @@ class Signs:
 
 
 POINT = Signs()
-NO_NUMBER = "not a number"
 NAMED_SIGNS = {".": Signs(".", ","), ",": Signs(",", ".")}
 ANY_NUMBER = "|".join(signs.pattern for signs in NAMED_SIGNS.values())
 

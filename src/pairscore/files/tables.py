@@ -27,6 +27,7 @@ from pairscore.files.sheets import (
     without_blanks,
 )
 from pairscore.files.source import (
+    NUMBER,
     POINT,
     Choice,
     Source,
@@ -210,6 +211,20 @@ class StoredTable:
         with self.source.path.open("rb") as lines:
             begins = [number for number, text in enumerate(lines, 1) if text.strip()]
         return [(begins[row], None) for row, _ in entries]
+
+    def words_among_numbers(self, names: Collection[str]) -> dict[tuple[int, str], str]:
+        """By line and column, entries of columns that should be numbers and are text."""
+        types = self.source.connection.execute("DESCRIBE cells").fetchall()
+        texts = {row[0] for row in types if row[1] == "VARCHAR"}
+        words: dict[tuple[int, str], str] = {}
+        for name in (name for name in names if self.cells.get(name) in texts):
+            cell = self.cells[name]
+            found = self._select(f"rowid AS row, {cell} AS entry", f"WHERE {cell} IS NOT NULL")
+            entries = zip(found["row"].tolist(), found["entry"].tolist(), strict=True)
+            bad = {row: text for row, text in entries if not NUMBER.fullmatch(text.strip())}
+            lines = self.locate([(row, name) for row in bad])
+            words |= {(at[0], name): t for at, t in zip(lines, bad.values(), strict=True)}
+        return words
 
     def has_empty_texts(self) -> bool:
         """Whether a column of text has gaps; where none is text, whether there may be some."""

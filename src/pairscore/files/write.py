@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pairscore.files.tables import StoredTable
 
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # of texts that spreadsheets run
+MOST_LETTERS = 31  # of a sheet's name
 CSV_KINDS = ("csv", "tsv", "comma")
 COPY_OPTIONS = {
     "csv": "FORMAT csv, HEADER true, DELIMITER ',', QUOTE '\"', ESCAPE '\"'",
@@ -130,9 +131,14 @@ def write_whole(path: Any, content: bytes) -> Path:
 
 
 def write_table(
-    columns: Any, path: Any, decimal: str | None = None, *, excel_safe: bool = False
+    columns: Any,
+    path: Any,
+    decimal: str | None = None,
+    sheets: Mapping[str, Any] | None = None,
+    *,
+    excel_safe: bool = False,
 ) -> None:
-    """Write a table as CSV, Parquet or JSONL, whole or not at all.
+    """Write a table as CSV, Parquet, JSONL or a workbook, whole or not at all.
 
     In CSV, NaN is an empty cell and truth is 0 or 1; doubles are read back exactly.
 
@@ -142,9 +148,11 @@ def write_table(
         A dict of columns of one length, ``Columns``, or a dataframe.
     path
         The file; the end of its name says the kind (``.csv``, ``.tsv``, ``.parquet``, ``.jsonl``,
-        ...), and ``-`` is CSV to standard output.
+        ``.xlsx``, ...), and ``-`` is CSV to standard output.
     decimal : {",", "."} or None
         The decimal sign in CSV; with a comma, semicolons stand between the cells.
+    sheets : dict
+        Further tables that a workbook has on sheets of these names; other files do not have them.
     excel_safe : bool
         In CSV, put an apostrophe before names and texts that begin with ``=``, ``+``, ``-``, ``@``
         or a tab. Spreadsheets run such texts as formulas when they open a CSV file. They are no
@@ -158,16 +166,21 @@ def write_table(
             sys.stdout.buffer.flush()
         return
     with atomic_write(path, "the table") as temporary:
-        fill_table(temporary, columns, path, decimal, excel_safe=excel_safe)
+        fill_table(temporary, columns, path, decimal, sheets, excel_safe=excel_safe)
 
 
 def refuse_workbook(path: Any) -> None:
-    """Workbooks are read and not written."""
-    if table_kind(path, to_write=True) == "workbook":
+    """Of workbooks, .xlsx is written, and others are read alone."""
+    if table_kind(path, to_write=True) == "workbook" and not is_xlsx(path):
         raise PairscoreError(
-            f"{str(path)!r} is a workbook, which can be read but not written; give it a name that"
-            " ends in .csv, which spreadsheets open."
+            f"{str(path)!r} is a kind of workbook that can be read but not written; give it a name"
+            " that ends in .xlsx or .csv."
         )
+
+
+def is_xlsx(path: Any) -> bool:
+    """Whether a file is a workbook that can be written, by its name."""
+    return Path(path).suffix.lower() == ".xlsx"
 
 
 def fill_table(
@@ -175,6 +188,7 @@ def fill_table(
     columns: Any,
     path: Any,
     decimal: str | None = None,
+    sheets: Mapping[str, Any] | None = None,
     *,
     excel_safe: bool = False,
 ) -> None:
@@ -185,6 +199,13 @@ def fill_table(
     import duckdb
 
     refuse_workbook(path)
+    if is_xlsx(path):
+        from pairscore.files.typed import NewSheet, fill_workbook
+
+        tables = {Path(path).stem[:MOST_LETTERS].strip(" '") or "table": columns, **(sheets or {})}
+        names = {re.sub(r"[][:*?/\\]", "-", name): of for name, of in tables.items()}
+        fill_workbook(temporary, [NewSheet(n, _without_truth(of)) for n, of in names.items()])
+        return
     kind = "tsv" if Path(path).suffix.lower() == ".tsv" else table_kind(path, to_write=True)
     kind = "comma" if kind == "csv" and decimal == "," else kind
     arrays = _writable(columns)
@@ -223,6 +244,12 @@ def _no_formulas(array: np.ndarray) -> np.ndarray:
 
 def _no_formula(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
+
+
+def _without_truth(columns: Any) -> dict[str, np.ndarray]:
+    """The columns of a sheet, with 0 and 1 for truth, as in CSV."""
+    arrays = _writable(columns)
+    return {n: of.astype(int) if of.dtype == bool else of for n, of in arrays.items()}
 
 
 def _cast(cell: str, array: np.ndarray, kind: str) -> str:

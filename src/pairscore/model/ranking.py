@@ -9,14 +9,25 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
+from pairscore.choices import UNKNOWN_RULES
 from pairscore.core.links import scheffe_width
 from pairscore.core.outcomes import averaged_probabilities
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import feature_keys
 from pairscore.data.items import Items, table_like
-from pairscore.errors import PairscoreError
+from pairscore.data.tables import (
+    ID_COLUMN,
+    Column,
+    Columns,
+    as_frame,
+    backend_of,
+    column_of,
+    ids_of,
+)
+from pairscore.errors import BadEntriesError, PairscoreError, first_few, plural, warn_caller
 from pairscore.estimators.recession import MOST_CONTRASTS
 from pairscore.estimators.results import OPEN_SHARE, Fit, KnownItems
+from pairscore.files.write import all_faults
 from pairscore.model.fit_input import Difference, pairs_of_ids
 from pairscore.model.groups import OpenPart, number_groups, without_open_part
 from pairscore.model.predict import (
@@ -342,6 +353,36 @@ def rank_items(fit: Fit, items: Items, **asked: Any) -> Any:
     return table_like(items, {"id": rows if items.ids is None else items.ids[rows], **columns})
 
 
+def scored_items(items: Any, read: Callable[[Any], Items]) -> Items:
+    """The items of a table that ``read`` can read; a warning lists the others."""
+    try:
+        return read(items)
+    except BadEntriesError:
+        frame = as_frame(items)
+        if frame is None:
+            raise
+    columns: dict[str, Any] = {str(name): column_of(frame, name) for name in frame.columns}
+    if (ids := ids_of(frame)) is not None:
+        columns.setdefault(ID_COLUMN, Column(ids))
+    table = Columns(columns)
+    faults = all_faults(read, table)
+    bad = sorted({row for fault in faults for row, _, _ in fault.entries})
+    if len(bad) == len(table):
+        return read(items)  # which says what is wrong with all of them
+    why = first_few(
+        f"row {row}, {column!r}: {fault.reason}"
+        for fault in faults
+        for row, column, _ in fault.entries
+    )
+    warn_caller(
+        f"{len(bad)} of {plural(len(table), 'item')} could not be scored, and"
+        f" {'is' if len(bad) == 1 else 'are'} not in the ranking: {why}."
+    )
+    kept = np.setdiff1d(np.arange(len(table)), bad)
+    found = read(table.take(kept))
+    return replace(found, backend=backend_of(frame), ids=kept if found.ids is None else found.ids)
+
+
 def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
     """Score of the one item in ``a`` minus that of the one in ``b``."""
     one = np.zeros(1, dtype=int)
@@ -473,6 +514,7 @@ class PairPredictions:
         level: float = 0.95,
         simultaneous: bool = False,
         scale: str = "link",
+        unknown: str = "stop",
     ) -> Any:
         """Rank items, old or new, highest first, as a table of the caller's kind.
 
@@ -491,9 +533,17 @@ class PairPredictions:
             Intervals that hold for all items together (Scheffe), which are wider.
         scale : {"link", "0-100", "elo", "wins"}
             Of scores: see ``pairscore.model.predict.scale_of``.
+        unknown : {"stop", "skip"}
+            Items that cannot be scored (a level that the fit did not know, a missing value) are an
+            error, or are left out of the ranking with a warning that lists them.
         """
         asked = {"level": level, "simultaneous": simultaneous, "scale": scale}
-        return rank_items(self._fitted(), self.items(items), **asked)
+        if unknown not in UNKNOWN_RULES:
+            raise PairscoreError(f"unknown is {unknown!r}; use 'stop' or 'skip'.")
+        fit = self._fitted()
+        if unknown == "skip" and items is not None and not isinstance(items, Items):
+            return rank_items(fit, scored_items(items, self.items), **asked)
+        return rank_items(fit, self.items(items), **asked)
 
     def difference(self: Any, a: Any, b: Any = None, *, level: float = 0.95) -> Difference:
         """Score of ``a`` minus score of ``b``, with its interval and the chance that ``a`` wins.

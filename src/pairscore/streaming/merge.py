@@ -81,22 +81,6 @@ NO_DATA = (
 )
 
 
-@contextmanager
-def _of_real_data() -> Iterator[None]:
-    """Refuse sums from which no model follows: each may look like one, and all be no data's."""
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    except (np.linalg.LinAlgError, ArithmeticError):
-        raise PairscoreError(NO_DATA) from None
-
-
-NO_DATA = (
-    "no model follows from these sums, which contradict each other; make the sums of every site"
-    " again."
-)
-
-
 def merge_sites(
     sites: Sequence[SiteSums],
     *,

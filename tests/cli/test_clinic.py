@@ -1,0 +1,132 @@
+"""A clinician's workbook, from file to page to scores in three commands.
+
+Three judges have a sheet each under names of their own, one of them answers like a coin; a few
+laboratory values are '<5' or 'not done', and some pairs tie. Of 20 new patients one has a tissue
+that nobody in the study had, and one a value that was not measured.
+"""
+
+import re
+import shlex
+from collections import Counter
+
+import numpy as np
+import pytest
+from python_calamine import CalamineWorkbook
+
+from pairscore.files.tables import read_table
+from pairscore.files.typed import NewSheet, fill_workbook
+from pairscore.model.regression import load
+from tests.cli.running import run
+
+TISSUES = np.array(["Granulating", "Slough", "Necrotic"], dtype=object)
+JUDGES = {"Sister Mary": 2.5, "Tom (RN)": 2.5, "Dr Patel": 0.0}  # how sharply each judges
+N, NEW, EACH = 90, 20, 160
+
+
+def patients(rng, n, first):
+    """A table of patients, and how severe the wound of each is."""
+    area, age = rng.gamma(3, 4, n).round(1), rng.integers(40, 90, n)
+    tissue = rng.integers(0, 3, n)
+    crp = rng.gamma(2, 12, n).round(1)
+    severity = 0.12 * area + 0.02 * age + 0.8 * tissue + 0.03 * crp
+    ids = np.array([f"P{row:03}" for row in range(first, first + n)], dtype=object)
+    columns = {"Patient": ids, "Area (cm2)": area, "Age": age, "Tissue": TISSUES[tissue]}
+    return {**columns, "CRP": crp.astype(object)}, severity
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    rng = np.random.default_rng(5)
+    table, severity = patients(rng, N, 1)
+    table["CRP"][[3, 17, 40, 61]], table["CRP"][[8, 70]] = "<5", "not done"
+    sheets = [NewSheet("Patients", table)]
+    for judge, slope in JUDGES.items():
+        left = rng.integers(0, N, EACH)
+        right = (left + rng.integers(1, N, EACH)) % N
+        gap = slope * (severity[left] - severity[right]) + rng.logistic(size=EACH)
+        ids = table["Patient"]
+        worse = np.where(gap > 0, ids[left], ids[right]).astype(object)
+        worse[np.abs(gap) < 0.3] = "tie"
+        columns = {"Patient A": ids[left], "Patient B": ids[right], "Worse wound": worse}
+        sheets.append(NewSheet(judge, columns))
+    note = {"About": np.array(["Wound study", "Graded in May"], dtype=object)}
+    fill_workbook(tmp_path / "grading.xlsx", [*sheets, NewSheet("Notes", note)])
+    new, severity = patients(rng, NEW, 201)
+    new["Tissue"][4], new["CRP"][11] = "Bone", "pending"
+    fill_workbook(tmp_path / "new patients.xlsx", [NewSheet("New", new)])
+    return dict(zip(new["Patient"], severity, strict=True))
+
+
+def test_from_a_workbook_to_a_page_and_scores_in_three_commands(clinic, tmp_path):
+    # 1: everything that has to be asked is asked at once, after what is not read
+    asked = run("fit grading.xlsx --auto --report page.html", code=2).stderr
+    first = asked.splitlines()[0]
+    assert first.startswith("Note: 'grading.xlsx': the sheet 'Notes' was not read; items from the")
+    assert "comparisons from 3 sheets, 'Sister Mary', 'Tom (RN)', 'Dr Patel'" in first
+    na = re.search("pass (--na '[^']*')", asked)
+    assert na is not None
+    assert na[1] == "--na '<5,not done'"
+    winner = re.search("give (--winner 'Worse wound') if they rank high", asked)
+    assert winner is not None
+    assert "Traceback" not in asked
+    # 2: with what the message proposes, all comparisons are fitted
+    done = run(f"fit grading.xlsx --auto --report page.html {na[1]} {winner[1]} --keep-data")
+    assert done.stderr.splitlines()[0] == first
+    model = load("model.npz")
+    judged = Counter(model.comparisons_.judge.tolist())
+    assert judged == dict.fromkeys(JUDGES, EACH)
+    assert model.n_items_ == N
+    page = (tmp_path / "page.html").read_text()
+    assert "Dr Patel" in page.split("</section>")[0]  # the careless judge, in the lead
+    # 3: all are scored but those that cannot be, who are named first
+    done = run(f"rank model.npz {shlex.quote('new patients.xlsx')} -o scores.xlsx")
+    lines = done.stderr.splitlines()
+    assert "of 20 items could not be scored, and" in lines[0]
+    assert any("'P205': line 6, column 'Tissue'" in line and "'Bone'" in line for line in lines)
+    assert any("'P212'" in line and "not a number: 'pending'" in line for line in lines)
+    book = CalamineWorkbook.from_path(tmp_path / "scores.xlsx")
+    assert book.sheet_names == ["scores", "not scored"]
+    scores = read_table("scores.xlsx", sheet="scores", identifiers=("Patient",))
+    assert {*scores["Patient"]} == {*clinic} - {"P205", "P212"}
+    truth = np.array([clinic[name] for name in scores["Patient"]])
+    ranks = np.argsort(np.argsort(truth))
+    assert np.corrcoef(ranks, np.argsort(np.argsort(scores["score"])))[0, 1] > 0.7
+    rest = read_table("scores.xlsx", sheet="not scored", identifiers=("id",))
+    assert {*rest["id"]} == {"P205", "P212"}
+
+
+def test_the_scores_of_the_others_are_those_without_the_bad_ones(clinic, tmp_path):
+    options = "--na '<5,not done' --winner 'Worse wound' --categorical Tissue"
+    run(f"fit grading.xlsx {options} --missing mean-with-flag -o m.npz")
+    run("rank m.npz 'new patients.xlsx' -o all.csv")
+    book = CalamineWorkbook.from_path(tmp_path / "new patients.xlsx")
+    head, *rows = book.get_sheet_by_name("New").to_python()
+    good = [row for row in rows if row[0] not in ("P205", "P212")]
+    columns = {
+        name: np.array(of, dtype=object)
+        for name, of in zip(head, zip(*good, strict=True), strict=True)
+    }
+    fill_workbook(tmp_path / "good.xlsx", [NewSheet("New", columns)])
+    assert run("rank m.npz good.xlsx -o good.csv").stderr == ""
+    assert (tmp_path / "all.csv").read_text() == (tmp_path / "good.csv").read_text()
+    assert {*read_table("all.csv.bad-rows.csv")["text"]} == {"Bone", "pending"}
+    # or nobody is scored, if one cannot be
+    said = run("rank m.npz 'new patients.xlsx' --unknown stop -o never.csv", code=2).stderr
+    assert "'pending'" in said
+    assert not (tmp_path / "never.csv").exists()
+
+
+def test_a_column_of_numbers_with_many_words_is_named_with_a_proposal(clinic, tmp_path):
+    book = CalamineWorkbook.from_path(tmp_path / "grading.xlsx")
+    sheets = []
+    for name in book.sheet_names[:4]:
+        head, *rows = book.get_sheet_by_name(name).to_python()
+        columns = dict(zip(head, map(list, zip(*rows, strict=True)), strict=True))
+        if name == "Patients":
+            columns["CRP"][:20] = ["<5"] * 20
+        sheets.append(NewSheet(name, {n: np.array(of, dtype=object) for n, of in columns.items()}))
+    fill_workbook(tmp_path / "many.xlsx", sheets)
+    said = run("fit many.xlsx --auto --winner 'Worse wound' -o m.npz").stderr
+    assert "the column 'CRP' was left out, because" in said
+    assert "--na '<5,not done' counts these as missing" in said
+    assert "CRP" not in " ".join(load("m.npz").feature_names_in_)  # no category of 60 levels
