@@ -203,7 +203,7 @@ class Judges:
 Note = tuple[type[PairscoreWarning], str]
 
 
-def kept_notes(notes: list[Note]) -> dict[str, list[str]]:
+def kept_notes(notes: list[Note]) -> dict[str, Any]:
     """The two fields of a fit that have its warnings: their texts, and their kinds."""
     return {
         "notes": [text for _, text in notes],

@@ -252,8 +252,8 @@ def try_settings(
         for name, value in _settings_to_try(tests.data, tests.use, search.loss is None)
         if name not in given
     ]
-    whole = cost = 1 + sum(map(_cost, alone)) + sum(map(_cost, _pairs(alone)))
-    whole += max(map(_cost, alone), default=0) / 2  # the fit to all
+    cost = 1 + sum(map(_cost, alone)) + sum(map(_cost, _pairs(alone)))
+    whole = cost + max(map(_cost, alone), default=0) / 2  # with the fit to all
     done = 1
     for more in _steps(search, alone):
         progress(done, whole)

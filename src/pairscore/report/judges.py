@@ -120,8 +120,8 @@ def judge_checks(model: RankRegression, data: Comparisons, probability: np.ndarr
         if model.judges_ is None:
             advice = "fit again with --judge-slopes, which counts such answers less"
             what = "a separate sharpness for every judge, which counts such answers less,"
-            told = again(model, "judge_slopes", advice, what)
-            answer += f" {told[0].upper()}{told[1:]}."
+            said = again(model, "judge_slopes", advice, what)
+            answer += f" {said[0].upper()}{said[1:]}."
     blind = sum(not one.is_seen for one in records)
     if blind and not careless:
         answer += f" For {number_of(blind, 'judge')} there are too few answers to tell."
