@@ -32,7 +32,13 @@ from pairscore.report.items import (
     item_residuals,
 )
 from tests.limits import CHANCE
-from tests.report.conftest import draw_coins, draw_study, facts_of, read_comparisons
+from tests.report.conftest import (
+    draw_coins,
+    draw_study,
+    facts_of,
+    page_in_words,
+    read_comparisons,
+)
 
 LOGIT = get_link("logit")
 
@@ -445,6 +451,9 @@ def test_features_are_not_said_to_explain_items_that_have_effects():
     assert with_effects.verdict == "allowed for"
     assert with_effects.answer.startswith("Not all of it: items differ beyond their features")
     assert "no sign" not in with_effects.answer + with_effects.verdict
+    words = page_in_words(items, votes, item_effects="auto")
+    assert "features leave out is in the item effects" in words
+    assert "have something that the features leave out" not in words
 
 
 def test_a_check_goes_by_the_kind_of_a_warning_and_not_by_its_words():
