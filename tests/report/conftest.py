@@ -19,6 +19,7 @@ from pairscore.errors import PairscoreWarning
 from pairscore.report.facts import report_facts
 from pairscore.report.page import package_text, report_html
 from tests.effects.simulators import judged_votes
+from tests.report.browser import open_browser
 
 SCRIPT = package_text("report.js")
 EVIL = "<script>alert('x')</script><img src=http://evil.example/x.png onerror=alert(1)>"
@@ -177,3 +178,10 @@ def study_with_effects():
     settings = {"context": ["rest"], "ties": "rao-kupper", "judge_slopes": True}
     model = RankRegression(**settings, side_effect=True, l2="auto").fit(items, votes)
     return model, items, votes
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One for all tests of a process, which can have no second one."""
+    with open_browser() as opened:
+        yield opened

@@ -14,7 +14,7 @@ from pairscore.report.items import RankedItem
 from pairscore.report.page import report_html
 from pairscore.report.words import tick_label
 from tests.model.test_contrasts import fit_table
-from tests.report.browser import faults_of, needs_browser, open_browser, open_page, script
+from tests.report.browser import faults_of, needs_browser, open_page, script
 from tests.report.conftest import facts_of, text_of
 
 TISSUES = {"Slough": 0.6, "epithelialising": -0.9, "granulating": 0.0, "necrotic": 1.5}
@@ -72,12 +72,6 @@ def board():
 
 
 PAGES = {"clinic": clinic, "board": board}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with open_browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

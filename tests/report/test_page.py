@@ -22,7 +22,6 @@ from tests.model.test_contrasts import draw_items, draw_votes, fit_table
 from tests.report.browser import (
     faults_of,
     needs_browser,
-    open_browser,
     open_page,
     script,
 )
@@ -381,12 +380,6 @@ def test_help_has_an_example():
 @pytest.fixture(scope="session")
 def page_with_effects(study_with_effects):
     return report_html(report_facts(*study_with_effects))
-
-
-@pytest.fixture(scope="session")
-def browser():
-    with open_browser() as opened:
-        yield opened
 
 
 def written(text, folder):
