@@ -251,7 +251,7 @@ def rank_pieces(
     Columns as in ``RankRegression.rank``, best item first, with the row number for the id.
     """
     show = scale_of(fit, scale).show
-    of_scores = _width(fit, level, simultaneous and fit.item_effects is None, 0)
+    of_scores = _width(fit, level, simultaneous and fit.item_effects is None, None)
     table = _ItemTable.of_pieces(fit, pieces(), of_scores)
     n, scores, errors = len(table.score), table.score, table.error
     if n == 0:
@@ -325,16 +325,17 @@ def _rank_groups(
     return order, rank, low, high
 
 
-def _width(fit: Fit, level: float, simultaneous: bool, n: int) -> float:
+def _width(fit: Fit, level: float, simultaneous: bool, n: int | None) -> float:
+    """Half of an interval in standard errors; ``n`` items, None where nobody knows yet."""
     width = fit.width(level)  # refuses a level outside of (0, 1)
     if not simultaneous:
         return width
+    scheffe = scheffe_width(level, fit.n_features, fit.df_error)
+    if n is None or (fit.item_effects is None and fit.df_error is None):
+        return scheffe
     # where every item has an error of its own: n scores and n (n - 1) / 2 differences (Bonferroni)
     bonferroni = fit.width(1 - 2 * (1 - level) / (n * (n + 1)))
-    if fit.item_effects is not None:
-        return bonferroni
-    scheffe = scheffe_width(level, fit.n_features, fit.df_error)
-    return scheffe if fit.df_error is None else min(scheffe, bonferroni)
+    return bonferroni if fit.item_effects is not None else min(scheffe, bonferroni)
 
 
 def _centred(fit: Fit, pieces: Pieces, known: KnownItems | None) -> Iterator[np.ndarray]:
