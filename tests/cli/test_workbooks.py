@@ -88,7 +88,7 @@ def test_what_is_not_read_is_said_first(tmp_path):
         assert re.match("Note: '[a-z]+.xlsx': the sheet 'Notes' was not read; ", said)
         assert "--sheet names those to read" in said.splitlines()[0]
     write_table(answers(NAMES["two cases"], seed=9), "more.csv")
-    said = run("update m.npz more.csv judged.xlsx -o m2.npz").stderr
+    said = run("update m.npz more.csv judged.xlsx --repeated add -o m2.npz").stderr
     assert said.startswith("Note: 'judged.xlsx': the sheet 'Notes' was not read; ")
 
 

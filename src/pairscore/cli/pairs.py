@@ -300,12 +300,11 @@ class Unscored:
         lines = [f"{self.ids[row]!r}: {bad}" for row, bad in self.rows[:SHOWN_FAULTS]]
         n_more = len(self.rows) - len(lines)
         lines += [f"and {n_more:,} more"] if n_more else []
-        known = dict.fromkeys(error.hint for error in self.errors)
         show_note(
             f"{n:,} of {plural(n + n_scored, 'item', ',')} could not be scored, and"
-            f" {'is' if n == 1 else 'are'} not in the ranking; {'; '.join(known)}:\n  "
-            + "\n  ".join(lines)
+            f" {'is' if n == 1 else 'are'} not in the ranking:\n  " + "\n  ".join(lines)
         )
+        show_notes(f"{error.rows[0].reason}: {error.hint}." for error in self.errors)
         if output is not None and str(output) != "-" and not is_xlsx(output):
             path = Path(f"{output}.bad-rows.csv")
             if write_bad_rows(self.errors, path, decimal):

@@ -322,7 +322,7 @@ class _Reader:
     def _reader_of(self, found: Found, roles: dict[str, str], expected: str | None) -> "_Reader":
         words = found.in_words(roles)
         if words:
-            self.say(f"{self.files[1].source.shown!r}: {words}, by what is in the columns.")
+            self.say(f"{self.files[1].shown!r}: {words}, by what is in the columns.")
         items, votes = self.items, replace(self.votes, named=found.named, judges=found.judges)
         if found.id is not None and found.id != expected:
             self.say(f"{self.files[0].source.shown!r}: {found_words(found.id)}.")
@@ -353,7 +353,7 @@ class _Reader:
         except IdsUnclearError:
             return
         if other is not None and (other.is_complete or other.unclear):
-            items, votes = (file.source.shown for file in self.files)
+            items, votes = self.files[0].source.shown, self.files[1].shown
             raise PairscoreError(
                 f"{items!r} has the comparisons, and {votes!r} the items; give the items first."
             )
@@ -417,7 +417,7 @@ def read_new_parts(
             if found is None or not found.is_complete:
                 raise missing_columns(texts, found, ids) from error
             columns = replace(columns, named=found.named, judges=found.judges)
-            say(f"{stored.source.shown!r}: {found.in_words(roles)}, by what is in the columns.")
+            say(f"{stored.shown!r}: {found.in_words(roles)}, by what is in the columns.")
             stored = stored.again(columns.identifiers, columns.choose)
             return _read_new_votes(stored, items, columns, rules, judges, say)
 

@@ -392,6 +392,14 @@ class JoinedTables:
         return self.parts[0].source
 
     @property
+    def shown(self) -> str:
+        """What the table is called in messages: of several sheets, by their files."""
+        if len(self.parts) == 1:
+            return str(self.source.shown)
+        files = (part.source.shown.rpartition(", sheet ") for part in self.parts)
+        return first_few(dict.fromkeys(file or name for file, _, name in files), 3)
+
+    @property
     def names(self) -> list[str]:
         """What the parts are called: by their sheets or files, with paths where needed."""
         shown = [part.source.shown for part in self.parts]
