@@ -116,6 +116,10 @@ def in_python(command, name, word):
         return auto_fit(X, votes, use=word, side_effect=False, l2=0.0, item_effects=False)
     if name == "scale":
         return RankRegression().fit(X, votes).rank(X, scale=word)
+    if name == "unknown":
+        return RankRegression().fit(X, votes).rank(X, unknown=word)
+    if name == "repeated":
+        return RankRegression().fit(X, votes[:150]).update(votes[150:], repeated=word)
     if name == "kind":
         return table_kind(Path(f"items.{word}"))
     return RankRegression(**{name: word}).fit(*votes_with_judges_and_ties())

@@ -152,11 +152,15 @@ def use_model(path, name):
             items = site(1)[0]
             return model.rank(items), site_round(model, *site(1))
         if name == "abilities":
-            return model.rank(), model.update(votes[:20])
+            return model.rank(), model.update(votes[:20], repeated="add")
         table = model.items(items)
         context = {"rest": [0.0, 1.0]} if name == "rich" else {}
         pairs = Comparisons.from_pairs(table, ["i0", "i1"], ["i2", "i3"], judge=[0, 1], **context)
-        return model.rank(items), model.predict_proba(pairs), model.update(votes[:20])
+        return (
+            model.rank(items),
+            model.predict_proba(pairs),
+            model.update(votes[:20], repeated="add"),
+        )
 
 
 def assert_refused_or_fine(use, *given):

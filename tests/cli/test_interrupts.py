@@ -90,7 +90,7 @@ def test_a_signal_that_is_ignored_stays_ignored(monkeypatch):
 # -- the end of a program --------------------------------------------------------------------------
 
 PROGRAM = """
-import atexit, sys
+import atexit, signal, sys
 class Module:
     def __del__(self):
         print('unloaded', flush=True)

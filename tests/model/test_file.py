@@ -718,7 +718,7 @@ LAST = {  # by array: what its last entry becomes, and what is said of it
     "item_effects_pair_high": (10**6, "not from 0 to 89"),
     "item_effects_pair_weight": (-1.0, "not from 0 to"),
     "item_effects_effect": (np.nan, "not finite numbers"),
-    "coef_": (1e300, "not from -1e+150 to 1e+150"),
+    "coef_": (1e300, "not from -1e+100 to 1e+100"),
 }
 ENTRIES = {  # by place in the header: what it becomes, and what is said of it
     ("fitted", "n_items_"): (-4, "'n_items' is not from 0 to"),

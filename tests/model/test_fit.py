@@ -78,10 +78,10 @@ def test_an_update_is_a_fit_of_everything(settings):
 
 
 def test_a_warm_start_takes_fewer_steps():
-    items, votes = tables(m=4000)
-    model = RankRegression(inference=None).fit(items, votes[:3990])
+    items, votes = tables(m=800)
+    model = RankRegression(inference=None).fit(items, votes[:780])
     cold = RankRegression(inference=None).fit(items, votes)
-    assert model.update(votes[3990:]).n_iter_ < cold.n_iter_
+    assert model.update(votes[780:]).n_iter_ < cold.n_iter_
 
 
 @pytest.mark.parametrize(

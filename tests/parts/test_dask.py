@@ -92,9 +92,13 @@ def test_other_versions_on_workers_are_refused(cluster, monkeypatch):
         fit_stream(items, votes, engine=cluster.client)
 
 
+def elsewhere(spill, folder, grid, **given):
+    return spill(f"{folder}-not", grid, **given)
+
+
 def test_a_folder_that_only_this_machine_has_is_told(cluster, tmp_path, monkeypatch):
     """Workers look for the tiles where there is nothing."""
-    monkeypatch.setattr(stream_data, "Spill", lambda folder, grid: Spill(f"{folder}-not", grid))
+    monkeypatch.setattr(stream_data, "Spill", partial(elsewhere, Spill))
     items, votes = draw()
     files = write(tmp_path, items, votes)
     with pytest.raises(PairscoreError, match=r"cannot be read or written on .*\(scratch=\)"):

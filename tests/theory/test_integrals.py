@@ -214,9 +214,9 @@ def test_an_impossible_spread_is_refused(q):
 
 def test_a_link_that_never_gets_there_is_named():
     """Tails so heavy that a tenth of the labels is flipped at any slope: f rises to 0.9 only."""
-    stunted = (lambda x: 0.1 + 0.8 * expit(x), lambda x: 0.8 * expit(x) * expit(-x))
+    stunted = Link(lambda x: 0.1 + 0.8 * expit(x), lambda x: 0.8 * expit(x) * expit(-x))
     with pytest.raises(PairscoreError, match="no slope of this link"):
-        spread_for_noise(get_link(stunted), 0.05)
+        spread_for_noise(stunted, 0.05)
 
 
 @pytest.mark.parametrize("q", [1e-4, 0.01, 1.0, 10.0, 1e6])

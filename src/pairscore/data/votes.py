@@ -366,6 +366,8 @@ def refuse_other_case(entries: Sequence[Any], items: Items) -> None:
     if any(len(rows) != 1 for rows in found.values()):
         return
     ids = items.ids.tolist()
+    if any(str(ids[row]) == entry for entry, (row,) in found.items()):
+        return  # a number and its text differ in more than case
     shown = first_few([f"{entry!r} for {ids[row]!r}" for entry, (row,) in found.items()], 3)
     number = len(entries)
     raise OtherCaseError(

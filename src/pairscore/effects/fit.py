@@ -72,7 +72,7 @@ from pairscore.errors import (
     plural,
 )
 from pairscore.estimators.diagnostics import TEST_LEVEL, ItemEffectsTest
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import FitData, ridge_is_weak
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.recession import Recession, explained_by_design, least_certain
 from pairscore.estimators.results import (
@@ -324,14 +324,16 @@ def _recession(
     p, k = len(theta), rows.columns.shape[1]
     unit = np.ones(p)
     unit[:d] = np.where(rows.feature_units > 0, rows.feature_units, 1.0)
+    has_ridge = not ridge_is_weak(settings.l2, data.weight_unit)  # which holds the features
     if len(rows.left) > MOST_ROWS_OF_PROGRAM:
-        held = np.eye(p) if plain is None else np.eye(p)[:, d:]
+        held = np.eye(p) if plain is None and not has_ridge else np.eye(p)[:, d:]
         if plain is not None:
             held = np.hstack([np.pad(plain.directions, ((0, p - d), (0, 0))), held])
         held = np.linalg.qr(unit[:, None] * held)[0] / unit[:, None]
         return Recession(held, unit, np.empty((0, p)), np.empty(0), theta)
     design = np.zeros((len(rows.left), p))
-    design[:, :d] = rows.X[rows.left] - rows.X[rows.right]
+    if not has_ridge:
+        design[:, :d] = rows.X[rows.left] - rows.X[rows.right]
     if not settings.side_by_judge:
         design[:, d : d + k] = rows.columns.toarray()
     else:

@@ -32,8 +32,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
-from scipy.spatial import ConvexHull, QhullError
 from scipy.special import chdtri, ndtr
 
 from pairscore.core.links import Link
@@ -136,6 +134,8 @@ class Recession:
         B, mask = self._constraints, np.zeros(len(along), dtype=bool)
         if len(along) > MOST_PROGRAMS:
             return mask
+        from scipy.optimize import linprog
+
         for place, one in enumerate(along):
             found = linprog(one / size[place], A_ub=-B, b_ub=np.zeros(len(B)), bounds=(-1, 1))
             mask[place] = found.status == 0 and found.fun >= NEGATIVE
@@ -154,6 +154,9 @@ class Recession:
         With h inside of the cone, the rows b of A V lie in the half-space h'b > 0. Cut at h'b = 1,
         they have a convex hull of r - 1 dimensions; each of its facets is an edge.
         """
+        from scipy.optimize import linprog
+        from scipy.spatial import ConvexHull, QhullError
+
         B = self._constraints
         r = B.shape[1]
         inside = linprog(
@@ -298,6 +301,8 @@ def explained_by_design(design: np.ndarray, is_tie: np.ndarray) -> np.ndarray | 
     ``design`` (M x p) has what each parameter adds to the winner, or to left of a tie: rows with a
     slack s of at most 1 in A delta >= s >= 0 are explained where their sum is largest (Konis 2007).
     """
+    from scipy.optimize import linprog
+
     m, p = design.shape
     scale = np.abs(design).max(axis=1)
     used = (scale > 0) & ~is_tie

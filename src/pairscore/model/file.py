@@ -483,6 +483,9 @@ def _faults_of_table(record: dict[str, Any], kind: Any) -> Iterable[str]:
 
 
 def _faults_of_recipe(record: Any, d: int, names: tuple[str, ...]) -> Iterable[str]:
+    if not isinstance(record, dict):
+        yield "'recipe' is of another kind"
+        return
     yield from _faults_of_fields(record, RECIPE)
     if any(not 0 <= n <= d for n in record.get("lists", {}).values()):  # each is d columns at most
         yield "'lists' has more columns than features"

@@ -50,7 +50,7 @@ from pairscore.report.trials import (
     try_methods,
     wrong_share,
 )
-from pairscore.report.words import whether_it_matters, with_spaces
+from pairscore.report.words import CLEARLY, whether_it_matters, with_spaces
 
 TIE_BINS = 5
 NO_EFFECT = 1e-3  # of the scores' standard deviation, below which effects are not drawn
@@ -163,6 +163,7 @@ class ReportFacts:
     interval_scope: str
     for_these_judges: bool
     judge_tastes: str
+    judges_differ: bool
     prospects: list[Prospect]
     no_prospects: str
     checks: list[Check]
@@ -324,6 +325,7 @@ def report_facts(
         interval_scope=fit.interval_scope,
         for_these_judges=bool(fit.interval_scope) and fit.df_error is None,
         judge_tastes=_sentence(tastes) if (tastes := fit.judge_tastes.get("in_words")) else "",
+        judges_differ=fit.judge_tastes.get("p", 1.0) <= CLEARLY,
         prospects=predicted,
         no_prospects=no_prospects,
         checks=[*found, *judge_checks(model, data, probability)],

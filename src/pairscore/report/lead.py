@@ -38,10 +38,10 @@ def lead_sentences(facts: "ReportFacts") -> list[str]:
 
 
 def _judges(facts: "ReportFacts") -> list[str]:
-    """That intervals hold for these judges alone, and whether these differ in taste."""
-    if not facts.for_these_judges:
+    """That these judges differ in taste, where intervals hold for them alone."""
+    if not (facts.for_these_judges and facts.judges_differ):
         return []
-    return [f"The intervals {facts.interval_scope}. {facts.judge_tastes}".rstrip()]
+    return [f"{facts.judge_tastes.rstrip('.')}; the intervals {facts.interval_scope}."]
 
 
 def _careless_judges(facts: "ReportFacts") -> list[str]:

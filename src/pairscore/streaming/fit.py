@@ -175,11 +175,11 @@ def fit_stream(
         data, notes = check_first(job.prepare(stack))
         notes = [*_odd_parts(data), *notes]
         fit, more = keep_fit(data, fit_parts(data))
+        names_judges = "judge" in columns or "judge" in data.parts[0].source.column_names()
     fit = replace(fit, settings=replace(fit.settings, l2=settings.l2))
     if checkpoint is not None:
         Checkpoint(Path(checkpoint)).remove()
     fit = fit.with_notes(notes + more)
-    names_judges = "judge" in columns or "judge" in data.parts[0].source.column_names()
     if names_judges and settings.inference is not None:
         fit = replace(fit, interval_scope=IN_PARTS)
     model = RankRegression(**(DEFAULTS | given))
