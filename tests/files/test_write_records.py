@@ -104,13 +104,13 @@ SUMMARY = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
 SUMMARY_CELLS = r" +(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +(\[.*\]|95 % interval) +(\S+.*)"
 # file, first and last line of the table (from 0), layout, and the cells of a line
 LAYOUTS = {
-    "facts": ("fit_text", 2, 8, "  {:<16} {:<}", r" +(.{16}) (.*)"),
-    "summary": ("fit_text", 12, 17, SUMMARY, SUMMARY_CELLS),
-    "summary of the demo": ("demo", 21, 31, SUMMARY, SUMMARY_CELLS),
+    "facts": ("fit_text", 2, 6, "  {:<16} {:<}", r" +(.{16}) (.*)"),
+    "summary": ("fit_text", 16, 21, SUMMARY, SUMMARY_CELLS),
+    "summary of the demo": ("demo", 23, 33, SUMMARY, SUMMARY_CELLS),
     "ranking of the demo": (
         "demo",
-        37,
-        47,
+        39,
+        49,
         "  {:>}  {:>}  {:<}  {:>}  {:^}  {:>}  {:<}",
         r" +(\S+) +(\d\S+|ranks) +(patient \d+|patient) +(\S+) +(\[.*\]|95 % interval)"
         r" +(\d\S+|among the 332) +(\S.*)",

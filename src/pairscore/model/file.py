@@ -245,6 +245,14 @@ RECORD = {
     "versions": dict[str, str],
     "reading": dict[str, Any],
 }
+# of what is said of judges, context and items, by the names of its entries; others are numbers
+ENTRIES: dict[str, Any] = {
+    "in_words": str,
+    "names": list[str],
+    **dict.fromkeys(("number", "n_pairs", "n_judges"), int),
+    **dict.fromkeys(("ceiling", "ceiling_high"), float | None),
+}
+WITH_ENTRIES = ("judge_agreement", "context_of_items", "extreme_items")
 READING = {
     **dict.fromkeys(("decimal", "delimiter", "encoding"), str | None),
     **dict.fromkeys(("na", "sheet"), list[str] | str | None),
@@ -444,6 +452,10 @@ def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:
             yield f"{name!r} is not from {low:g} to {high:g}"
     yield from _faults_of_fields(fitted["record"], RECORD)
     yield from _faults_of_fields(fitted["record"].get("reading") or {}, READING)
+    yield from _faults_of_entries(fitted.get("judge_tastes", {}))
+    for name in WITH_ENTRIES:
+        for entries in fitted.get(name, {}).values():
+            yield from _faults_of_entries(entries)
     for name, (kind, *_) in TABLES.items():
         if header.get(name) is not None:
             yield from _faults_of_table(header[name], kind)
@@ -480,6 +492,12 @@ def _faults_of_table(record: dict[str, Any], kind: Any) -> Iterable[str]:
         yield f"{columns[0]!r} and {columns[1]!r} have different lengths"
     if not set(record.get("kinds", ())) <= set(EFFECT_KINDS):
         yield "'kinds' has one that is not known"
+
+
+def _faults_of_entries(entries: dict[str, Any]) -> Iterable[str]:
+    yield from _faults_of_fields(
+        entries, {name: ENTRIES.get(name, float | bool) for name in entries}
+    )
 
 
 def _faults_of_recipe(record: Any, d: int, names: tuple[str, ...]) -> Iterable[str]:
