@@ -96,7 +96,7 @@ def test_more_dimensions_than_edges_are_computed_in_say_the_same():
     X, pairs = separated()
     fit = RankRegression().fit(X, pairs).result_
     rows = X[:30] - X[30:]
-    by_edges = fit.interval_ends(rows, rows @ fit.coef, np.full(30, np.nan), WIDTH)
+    by_edges = fit.ends_by_comparisons(rows, WIDTH)
     given = fit.recession
     other = Recession(**given.to_arrays())
     vars(other)["_generators"] = None

@@ -491,11 +491,24 @@ class Fit:
         low, high = values - width * errors, values + width * errors
         held = self.held_by_prior(contrasts)
         if self.covariance is not None and held.any():
-            low[held], high[held] = self.open_ends(contrasts[held], width)
+            low[held], high[held] = self.open_ends(contrasts[held], values[held], width)
         return low, high
 
-    def open_ends(self, contrasts: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of the intervals of contrasts (n, d or more) that only a prior holds."""
+    def open_ends(
+        self, contrasts: np.ndarray, values: np.ndarray, width: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the intervals of contrasts (n, d or more) that only a prior holds.
+
+        The prior may hold a value beyond the end that the comparisons give; then the interval
+        begins at the value.
+        """
+        low, high = self.ends_by_comparisons(contrasts, width)
+        return np.minimum(low, values), np.maximum(high, values)
+
+    def ends_by_comparisons(
+        self, contrasts: np.ndarray, width: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As far as the comparisons say, of contrasts (n, d or more) that only a prior holds."""
         if self.recession is None:
             return np.full(len(contrasts), -np.inf), np.full(len(contrasts), np.inf)
         return self.recession.ends(contrasts, self.full_covariance, self.link, width)

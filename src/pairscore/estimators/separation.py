@@ -261,7 +261,7 @@ def separation_note(names: list[str]) -> "Note":
         f" {'its interval is' if one else 'their intervals are'} open at one end or both, there is"
         f" no p-value, and {'its value is' if one else 'their values are'} held by a ridge of"
         f" l2={SEPARATION_L2:g} (a normal prior with standard deviation 2.5 on standardised"
-        f" coefficients), which may be outside of {'it' if one else 'them'};"
+        " coefficients);"
         f" {remedy}, or set l2 above {WEAK_L2:g} to choose your own ridge."
     )
     return SeparatedFeaturesWarning, text

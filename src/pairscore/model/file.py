@@ -90,7 +90,8 @@ SCHEMA: dict[str, Field] = {
     f"{EFFECTS}keys": Field(_K, "u"),
     f"{EFFECTS}ids": Field(_K, NAMES, nan=True),
     f"{EFFECTS}effect": Field(_K, **_HELD),
-    **dict.fromkeys((f"{EFFECTS}std_error", f"{EFFECTS}share"), Field(_K, **_POSITIVE)),
+    f"{EFFECTS}std_error": Field(_K, **_POSITIVE),
+    f"{EFFECTS}share": Field(_K, **_HELD),  # below zero where others' effects say more of an item
     f"{EFFECTS}pair_low": Field(_P, INTEGER, below=_K, rising=True),
     f"{EFFECTS}pair_high": Field(_P, INTEGER, below=_K),
     f"{EFFECTS}pair_weight": Field(_P, **_POSITIVE),

@@ -124,7 +124,7 @@ class HeldPairs:
         contrasts = values[first] - values[second]
         held = fit.held_by_prior(contrasts) & ~fit.undetermined_contrasts(contrasts)
         first, second = first[held], second[held]
-        low, high = fit.open_ends(contrasts[held], width)
+        low, high = fit.ends_by_comparisons(contrasts[held], width)
         sure = np.zeros((n, n), dtype=bool)
         sure[first, second], sure[second, first] = low > 0, high < 0
         return cls(fit, sure)
@@ -201,7 +201,7 @@ class _ItemTable:
             errors = np.where(unknown | held, np.nan, score_errors(centred, fit.covariance))
             low[held], high[held] = -np.inf, np.inf
             if fit.item_effects is None:
-                low[held], high[held] = fit.open_ends(centred[held], width)
+                low[held], high[held] = fit.ends_by_comparisons(centred[held], width)
         beyond = ((values < fit.feature_min) | (values > fit.feature_max)).any(axis=1)
         keys = np.zeros(n, np.uint64) if fit.item_effects is None else feature_keys(values)
         scores = linear_scores(values, fit.coef)
@@ -278,8 +278,8 @@ def rank_pieces(
     return {
         "row": order,
         "score": show(scores),
-        "low": show(np.where(np.isnan(low), scores - half, low)),
-        "high": show(np.where(np.isnan(high), scores + half, high)),
+        "low": show(np.where(np.isnan(low), scores - half, np.minimum(low, scores))),
+        "high": show(np.where(np.isnan(high), scores + half, np.maximum(high, scores))),
         **dict(zip(("rank", "rank_low", "rank_high"), ranks, strict=True)),
         "outside": table.outside[order],
         **groups,
@@ -421,7 +421,7 @@ def pair_differences(
             if held.any():
                 open_low[block][held], open_high[block][held] = -np.inf, np.inf
                 if first is None:
-                    ends = fit.open_ends(along[held], width)
+                    ends = fit.open_ends(along[held], values[block][held], width)
                     open_low[block][held], open_high[block][held] = ends
                 errors[block][held] = np.nan
     variance = np.zeros(len(left))
