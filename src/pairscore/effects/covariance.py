@@ -33,13 +33,13 @@ from pairscore.effects.item_posterior import (
 )
 from pairscore.effects.item_variance import ItemVariance
 from pairscore.effects.propagation import Posterior
+from pairscore.effects.separation import climb_held
 from pairscore.effects.single_comparisons import (
     BLOCK_NUMBERS,
     Contributions,
     Optimum,
     RowDerivatives,
     SingleComparisons,
-    climb,
     whole_groups,
 )
 from pairscore.errors import PairscoreError
@@ -204,10 +204,13 @@ def rows_at_maximum(fit: Fit, data: Comparisons) -> tuple[SingleComparisons, Opt
     ``data`` are those that the fit is to; it has no item effects and no slopes of judges.
     """
     settings = replace(fit.settings, inference=None)
-    rows = prepare_fit(FitData(data, settings.side_effect), settings).rows
+    given = FitData(data, settings.side_effect)
+    prepared = prepare_fit(given, settings)
     effects = [fit.side_effect] if fit.side_effect is not None else []
     values = effects if fit.effects is None else fit.effects.values
-    return rows, climb(rows, np.concatenate([fit.coef, values]), settings.max_iter, SMALLEST_GAP)
+    start = np.concatenate([fit.coef, values])
+    held = climb_held(given, settings, prepared, start, SMALLEST_GAP)
+    return held.prepared.rows, held.top
 
 
 def profile_ends(
