@@ -161,7 +161,7 @@ def test_items_of_two_divisions_compare_within_theirs():
     assert np.isnan(model.contrast({"a": 1, "f": -1}).p)
     assert model.contrast({"a": 1, "f": -1}).high == np.inf
     assert 0 < model.joint_test(["d", "e", "f"]).p < 1
-    with pytest.raises(PairscoreError, match="wins do not lead to and fro between them"):
+    with pytest.raises(PairscoreError, match="wins do not link them both ways"):
         model.joint_test(["a", "d"])
 
 

@@ -107,8 +107,9 @@ NOT_SHRUNK: Note = (
 )
 ALL_OPEN: Note = (
     UnbeatenItemsWarning,
-    "the comparisons of the other items do not determine the effects beside abilities, so that a"
-    " ridge holds all abilities, and all their intervals are open; fit without these effects.",
+    "the comparisons of the other items do not determine the effects of side, context or ties, so"
+    " that a ridge holds all abilities, and all their intervals are open; fit without these"
+    " effects.",
 )
 RUNAWAY = 100.0  # eta, on average, of scores without a size: strong effects have a third of it
 

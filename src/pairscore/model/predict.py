@@ -249,11 +249,16 @@ def average_score(fit: Fit) -> float:
 
 def average_item(fit: Fit) -> str:
     """What scores are measured from, in words."""
-    if fit.item_effects is not None and fit.item_effects.held.any():
-        n = int(np.count_nonzero(fit.item_effects.component == 0))
-        return f"the average of the {n} items that wins link both ways" if n else AVERAGE
     weighted = " (each counted as often as it was compared)" if fit.n_features else ""
-    return f"{AVERAGE}{weighted}"
+    return f"{average_line(fit)}{weighted}"
+
+
+def average_line(fit: Fit) -> str:
+    """The same in few words, for the line at that score."""
+    if fit.item_effects is None or fit.item_effects.component is None:
+        return AVERAGE
+    n = int(np.count_nonzero(fit.item_effects.component == 0))
+    return f"the average of the {n} items that wins link both ways" if n else AVERAGE
 
 
 def scale_of(fit: Fit, name: str = "link") -> Scale:
@@ -361,7 +366,7 @@ def difference_spread(fit: Fit, data: Comparisons) -> np.ndarray:
     from pairscore.effects.item_posterior import difference_variance, shared_variance
 
     known = known_items(fit, data.items)
-    variance = 2 * fit.item_effects.sigma2 if fit.item_effects is not None else 0.0
+    variance: Any = 2 * fit.item_effects.sigma2 if fit.item_effects is not None else 0.0
     if known is not None and fit.item_effects is not None:
         rows = known.row[data.left], known.row[data.right]
         variance = known.variance[data.left] + known.variance[data.right]
