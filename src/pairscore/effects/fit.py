@@ -47,6 +47,7 @@ from pairscore.effects.judges import (
     step_slopes,
     with_slopes,
 )
+from pairscore.effects.open_abilities import with_open_abilities, within_components
 from pairscore.effects.projection import (
     Projection,
     context_of_items,
@@ -68,11 +69,13 @@ from pairscore.effects.single_comparisons import Optimum, climb
 from pairscore.errors import (
     FewItemsWarning,
     NotConvergedWarning,
+    PairscoreError,
     SeparationWarning,
+    UnbeatenItemsWarning,
     plural,
 )
 from pairscore.estimators.diagnostics import TEST_LEVEL, ItemEffectsTest
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import SEPARATION_L2, FitData
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import (
     FEWEST_ITEMS,
@@ -87,6 +90,7 @@ from pairscore.estimators.separation import (
     bound_abilities,
     grow_with_ties,
     separation_note,
+    win_components,
 )
 from pairscore.estimators.settings import Settings
 
@@ -98,6 +102,12 @@ FEWEST_ABILITIES = 3  # that met two opponents, from which a variance is estimat
 NOT_SHRUNK: Note = (
     FewItemsWarning,
     "how far items differ cannot be estimated here, so that abilities are plain, and not shrunk.",
+)
+ALL_OPEN: Note = (
+    UnbeatenItemsWarning,
+    "the comparisons of the other items do not determine the effects of side, context or ties, so"
+    " that a ridge holds all abilities, and all their intervals are open; fit without these"
+    " effects.",
 )
 RUNAWAY = 100.0  # eta, on average, of scores without a size: strong effects have a third of it
 
@@ -135,14 +145,14 @@ class JointFit:
 
 def fit_effects(data: FitData, settings: Settings) -> Estimate:
     """The fit with whatever the settings ask for beside features."""
-    prepared = prepare_fit(data, settings)
     if settings.free_abilities:
-        return _found(data, settings, _fit_abilities(data, prepared, settings))
+        return _fit_free_abilities(data, settings)
+    prepared = prepare_fit(data, settings)
     joint = _fit_jointly(data, prepared, settings)
     few = n_shared(prepared.rows) < FEWEST_ITEMS
     if not data.X.shape[1] and (joint.variance is None or (few and joint.post.sigma2 == 0)):
         settings, notes = bound_abilities(data, replace(settings, free_abilities=True), hold=True)
-        fit = _found(data, settings, _fit_abilities(data, prepared, settings))
+        fit = _fit_free_abilities(data, settings)
         return replace(fit, settings=settings, notes=[NOT_SHRUNK, *notes, *fit.notes])
     if not settings.choose_item_effects:
         return _found(data, settings, joint)
@@ -277,6 +287,29 @@ def _fit_jointly(data: FitData, prepared: PreparedFit, settings: Settings) -> Jo
         separation,
         climbed.endless,
     )
+
+
+def _fit_free_abilities(data: FitData, settings: Settings) -> Estimate:
+    """Abilities of items without features; open ones where they have no finite size.
+
+    A ridge holds all of them, and all are open, where the comparisons within components are none,
+    or too few for the effects that are asked for beside them.
+    """
+    component = None if settings.l2 > 0 else win_components(data)
+    if component is None or component.max() <= 0:
+        return _found(data, settings, _fit_abilities(data, prepare_fit(data, settings), settings))
+    part, notes = within_components(data, component), list[Note]()
+    if np.any(component == 0):
+        try:
+            joint = _fit_abilities(part, prepare_fit(part, settings), settings)
+            return with_open_abilities(data, settings, _found(part, settings, joint), component)
+        except PairscoreError:  # which effects are not determined, of some comparisons
+            component = np.where(component < 0, -1, 1 + np.arange(len(component)))
+            notes = [ALL_OPEN]
+    held = replace(settings, l2=SEPARATION_L2 * data.weight_unit)
+    joint = _fit_abilities(data, prepare_fit(data, held), held)
+    fit = with_open_abilities(data, settings, _found(data, held, joint), component)
+    return replace(fit, notes=[*notes, *fit.notes])
 
 
 def _fit_abilities(data: FitData, prepared: PreparedFit, settings: Settings) -> JointFit:

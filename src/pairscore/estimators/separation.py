@@ -64,35 +64,69 @@ def bound_abilities(
 
     They have one if every item can be reached from every other along wins, ties counting both ways
     (Ford 1957). Items of groups that never met have no common scale: they are refused without a
-    ridge, or with ``hold`` get one. Where wins go one way only, a ridge of SEPARATION_L2 holds the
-    abilities.
+    ridge, or with ``hold`` get one. Where wins go one way only, some abilities have open intervals
+    (:mod:`pairscore.effects.open_abilities`), and a note says so.
     """
-    pairs, n = data.pairs, len(data.X)
-    won, lost = sum_sides(pairs.win) > 0, sum_sides(pairs.lose) > 0
-    low, high = pairs.low, pairs.high
-    ends = np.concatenate([low[won], high[lost]]), np.concatenate([high[won], low[lost]])
-    wins = sparse.csr_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(n, n))
-    _, group = connected_components(wins, directed=True, connection="weak")
-    compared = pairs.exposures > 0
+    _, group = connected_components(_graph_of_wins(data), directed=True, connection="weak")
+    compared = data.pairs.exposures > 0
     groups = np.unique(group[compared])
     names = np.array(data.comparisons.items.names, dtype=object)
     if len(groups) > 1:
         shown = first_few(f"that of {names[np.argmax(group == one)]!r}" for one in groups)
         return _hold_groups(data, settings, hold, f"{len(groups)} groups", shown)
-    _, group = connected_components(wins, directed=True, connection="strong")
     if settings.l2 > 0:
         return settings, []
-    if len(np.unique(group[compared])) == 1:
+    component = win_components(data)
+    if component.max() <= 0:
         return _bound_beside_ties(data, settings)
-    extreme = compared & ~(np.isin(np.arange(n), ends[0]) & np.isin(np.arange(n), ends[1]))
-    who = f" ({first_few(map(repr, names[extreme]))})" if extreme.any() else ""
-    text = (
-        f"{UNBEATEN}{who}, so that abilities have no"
-        f" finite size; a ridge of {SEPARATION_L2:g} holds them, and intervals are those of"
-        " abilities that it shrinks: true differences may be larger. item_effects=True estimates"
-        " how far items differ, and shrinks by that."
+    held = component > 0
+    main = int(np.count_nonzero(component == 0))
+    whole = (
+        f"scores are relative to the average of the {main} others"
+        if main
+        else "there are no others: wins lead back to no item"
     )
-    return replace(settings, l2=SEPARATION_L2 * data.weight_unit), [(UnbeatenItemsWarning, text)]
+    text = (
+        f"{UNBEATEN} ({first_few(map(repr, names[held]))}), so that the comparisons do not say how"
+        f" far above or below these are: their intervals are open at one end or both, and a ridge"
+        f" of {SEPARATION_L2:g} holds their abilities; {whole}. Compare these items with more that"
+        " are close, or use item_effects=True, which estimates how far items differ."
+    )
+    return settings, [(UnbeatenItemsWarning, text)]
+
+
+def win_components(data: FitData) -> np.ndarray:
+    """The strongly connected component of each item (N) in the graph of wins; -1 if not compared.
+
+    0 is the main one, with most comparisons within it; there is none where no comparison is within
+    a component.
+    """
+    pairs, n = data.pairs, len(data.X)
+    wins, number = _graph_of_wins(data), sum_sides(pairs.win) + sum_sides(pairs.lose)
+    _, found = connected_components(wins, directed=True, connection="strong")
+    inside = found[pairs.low] == found[pairs.high]
+    compared = np.flatnonzero(pairs.exposures > 0)
+    # in the order of their first items, which does not depend on the search
+    used, first = np.unique(found[compared], return_index=True)
+    order = used[np.argsort(first)]
+    if inside.any():
+        size = np.bincount(found[pairs.low[inside]], number[inside], minlength=n)
+        main = order[np.argmax(size[order])]
+        order = np.append(main, order[order != main])
+    place = np.full(n, -1)
+    place[order] = np.arange(len(order)) + (not inside.any())
+    component = np.full(n, -1)
+    component[compared] = place[found[compared]]
+    return component
+
+
+def _graph_of_wins(data: FitData) -> sparse.csr_array:
+    """An edge from each winner to each loser (N x N), and both ways for a tie."""
+    pairs, n = data.pairs, len(data.X)
+    won, lost = sum_sides(pairs.win) > 0, sum_sides(pairs.lose) > 0
+    low, high = pairs.low, pairs.high
+    ends = np.concatenate([low[won], high[lost]]), np.concatenate([high[won], low[lost]])
+    return sparse.csr_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(n, n))
 
 
 def grow_with_ties(data: FitData, settings: Settings) -> bool:
