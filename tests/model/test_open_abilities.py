@@ -9,6 +9,7 @@ from scipy.special import expit, log_expit
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.errors import SeparationWarning
+from tests import forged
 from tests.model.test_abilities import dense_fit, item_columns
 
 REACH = 1.959963984540054
@@ -216,6 +217,27 @@ def test_a_file_and_an_update_say_the_same(tmp_path):
             mine, theirs = by_id(model, name, scale=scale), by_id(updated, name, scale=scale)
             assert mine == pytest.approx(theirs, abs=1e-5)
     assert again.difference("i0", "i2").low == model.difference("i0", "i2").low
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("certain_beside", lambda a: a[:, :0]),
+        ("certain_winner", lambda a: a + 100),
+        ("certain_amount", lambda a: a[1:]),
+        ("component", lambda a: a - 5),
+    ],
+)
+def test_a_file_whose_certain_comparisons_do_not_fit_is_refused(tmp_path, name, change):
+    _, left, right, outcome = draw_league(4)
+    fit_open(as_votes(left, right, outcome), side_effect=True).save(tmp_path / "model.npz")
+    arrays = forged.read(tmp_path / "model.npz")
+    forged.write(
+        tmp_path / "model.npz",
+        arrays | {f"item_effects_{name}": change(arrays[f"item_effects_{name}"])},
+    )
+    with pytest.raises(PairscoreError, match="is not the model that was saved"):
+        load(tmp_path / "model.npz")
 
 
 def test_scores_are_said_to_be_relative_to_the_average_of_the_others():

@@ -194,8 +194,6 @@ def _nearest_places(fit: Fit, sign: float, width: float) -> tuple[np.ndarray, np
     eta = effects.effect[won[used]] - effects.effect[lost[used]]
     if fit.effects is not None:
         eta = eta + beside @ np.nan_to_num(fit.effects.values)
-    elif fit.side_effect is not None:
-        eta = eta + beside @ np.array([fit.side_effect])
     names, place = np.unique(component[own], return_inverse=True)
     rule, t = TieRule(fit.ties, fit.link), fit.tie_parameter or 0.0
     g = _place_of_probability(rule, t, eta, amount, place, float(np.log(ndtr(-width))))
@@ -217,7 +215,7 @@ def _nearest_places(fit: Fit, sign: float, width: float) -> tuple[np.ndarray, np
     of_row = np.searchsorted(names, component[rows])
     within = np.sqrt(own_variance(effects, rows))
     inside = np.bincount(place, p * np.sqrt(own_variance(effects, own)))
-    alone = np.bincount(component[component > 0])[component[rows]] == 1
+    alone = np.unique(component[rows], return_counts=True)[1][of_row] == 1
     error = error[of_row] + np.where(alone, 0.0, within + inside[of_row])
     reach = g[of_row] - width * error
     return rows, np.where(np.isfinite(reach), reach, -np.inf)

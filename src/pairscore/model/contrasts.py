@@ -401,7 +401,7 @@ def _open_abilities(
 ) -> tuple[float, float] | None:
     """Ends of a contrast of abilities that only a prior holds: sums of those of the items."""
     each, component = np.array([*weights.values()], dtype=float), _components(fit, weights)
-    size = np.bincount(component - component.min(), each)
+    size = np.bincount(np.unique(component, return_inverse=True)[1], each)
     if np.all(np.abs(size) <= ROUNDED * np.abs(each).sum()):
         return None
     assert fit.item_effects is not None

@@ -449,6 +449,9 @@ def _faults_of_arrays(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
             yield f"{missing[0]!r} is missing"
     if header.get("item_effects") and f"{EFFECTS}keys" not in arrays:
         yield f"'{EFFECTS}keys' is missing"
+    beside = arrays.get(f"{EFFECTS}certain_beside")
+    if beside is not None and beside.shape[1] != (len(effects["names"]) if effects else 0):
+        yield f"'{EFFECTS}certain_beside' has another number of effects"
     d = lengths["d"]
     if lengths.get("parameters", d) not in (d, d + 1, d + lengths["effects"]):
         yield f"'{RECESSION}unit' has another number of parameters"
