@@ -249,3 +249,14 @@ def test_scores_are_said_to_be_relative_to_the_average_of_the_others():
     assert "('i0', 'i6')" in warned
     assert "their intervals are open" in warned
     assert "relative to the average of the 5 others" in warned
+
+
+def test_the_summary_says_where_an_interval_is_open():
+    text = str(fit_open(as_votes(*draw_league(0)[1:])).summary())
+    first, last = (
+        next(line for line in text.splitlines() if f" {i} " in line) for i in ("i0", "i6")
+    )
+    assert " none " in first
+    assert " or more " in first
+    assert " or less " in last
+    assert "inf" not in first + last
