@@ -26,6 +26,7 @@ def run(source, names):
 @pytest.mark.filterwarnings("error::pairscore.PairscoreWarning")
 def test_every_cell_of_the_notebook_runs_and_shows_what_it_should(monkeypatch):
     mpl.use("Agg")
+    plt.close("all")  # what other tests have drawn
     monkeypatch.chdir(NOTEBOOK.parent)
     names = {"__name__": "__main__"}
     n_figures = n_tables = 0
