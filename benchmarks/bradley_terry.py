@@ -33,7 +33,7 @@ COEF = (0.4, -0.2, 0.1, 0.0)
 ROUNDS, SHORT = 3, 20  # turns, and CPU seconds of a fit up to which another one warms up
 TOO_LONG = 1800  # seconds for one process
 MEMORY = 12 * 2**30  # bytes of address space for one process
-RIDGE = 0.16  # ours where items won or lost everything, as some of many do
+RIDGE = 0.16  # where items won or lost everything, as some of many do
 SCRIPT = Path(__file__).with_suffix(".R")
 ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -76,6 +76,7 @@ def pairscore(n, left, right, outcome, context, **settings):
     if n > 1000:  # by row numbers, winner first
         won = outcome > 0
         votes = np.column_stack([np.where(won, left, right), np.where(won, right, left)])
+        settings |= {"l2": RIDGE}
     settings |= {"context": list(columns(context))} if context.size else {}
 
     def fit():

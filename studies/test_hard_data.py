@@ -42,11 +42,12 @@ def gaps(model, expected):
 @pytest.mark.parametrize("how", ["memory", "stream"])
 @pytest.mark.parametrize("name", [*DETERMINED, *OPEN, "half ties"])
 def test_estimates_and_errors_are_those_of_a_dense_twin(name, how, figures):
-    """All to six digits, but for `pooled` where all features are nearly matched.
+    """All to six digits, also of `pooled` where all features are nearly matched.
 
-    It takes such pairs for random ones (a warning says so), and its errors agree to four digits.
+    It takes such pairs for random ones (a warning says so), and the condition of its covariance is
+    up to 1e14.
     """
-    worst, of_pooled, n_fits = np.zeros(2), np.zeros(2), 0
+    worst, n_fits = np.zeros(2), 0
     for number, data in enumerate(draws(name, N_DRAWS)):
         for method in METHODS:
             # what a weight means to a classical error is another question
@@ -55,19 +56,14 @@ def test_estimates_and_errors_are_those_of_a_dense_twin(name, how, figures):
                 expected = dense.fit(data, method, inference, link)
                 model, _ = fit(data, how, method=method, inference=inference, link=link)
                 np.testing.assert_array_equal(model.undetermined_, expected.undetermined)
-                if (name, method) == ("all nearly matched", "pooled"):
-                    of_pooled = np.maximum(of_pooled, gaps(model, expected))
-                else:
-                    worst = np.maximum(worst, gaps(model, expected))
+                worst = np.maximum(worst, gaps(model, expected))
                 n_fits += 1
     figures(
         f"hard data, {name}, {how}: {n_fits} fits against a dense twin",
         f"below {DIGITS:g} standard errors, {DIGITS:g} of an error",
-        f"{worst[0]:.1g}, {worst[1]:.1g}"
-        + (f"; of pooled {of_pooled[0]:.1g}, {of_pooled[1]:.1g}" if of_pooled.any() else ""),
+        f"{worst[0]:.1g}, {worst[1]:.1g}",
     )
     assert worst.max() < DIGITS
-    assert of_pooled.max() < 1e-3
 
 
 @pytest.mark.parametrize("how", ["memory", "stream"])

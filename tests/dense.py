@@ -358,13 +358,17 @@ def meat_by_items(data, u, factor):
 
 
 def floored(robust, model, smallest):
-    """The robust covariance, no less than a share of the model's in any direction."""
+    """The robust covariance, no less than a share of the model's in any direction.
+
+    What is lacking is added: the rest, put together again from its axes, would lose all but four
+    digits where the model's covariance has a condition of 1e13.
+    """
     values, vectors = np.linalg.eigh(model)
     seen = values > 1e-13 * values.max(initial=0.0)
     root, back = vectors[:, seen] * np.sqrt(values[seen]), vectors[:, seen] / np.sqrt(values[seen])
     ratios, axes = np.linalg.eigh(back.T @ robust @ back)
     axes = root @ axes
-    return (axes * np.maximum(ratios, smallest)) @ axes.T
+    return robust + (axes * np.maximum(smallest - ratios, 0.0)) @ axes.T
 
 
 # -- separation ------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import warnings
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -195,6 +196,22 @@ def test_a_covariance_is_raised_where_it_is_far_below_the_models():
     np.testing.assert_allclose(floored_covariance(-model, model), 0.5 * model)
     mixed = floored_covariance(np.diag([5.0, 0.0]), np.eye(2))
     np.testing.assert_allclose(mixed, np.diag([5.0, 0.5]))
+
+
+def test_a_floor_keeps_the_digits_of_an_ill_conditioned_covariance():
+    """Condition 1e14 and more; the robust one is the larger the smaller the model's is, or less
+    than half. With 60 digits.
+    """
+    rng = np.random.default_rng(0)
+    for ratios in ([1.1, 3e3, 7e5], [0.1, 3e3, 7e5], [0.1, 0.2, 7e5]):
+        J = np.linalg.qr(rng.normal(size=(3, 3)))[0] * [250.0, 4e-3, 2e-5]
+        meat = np.diag(ratios)
+        with mp.workdps(60):
+            root, raised = mp.matrix(J.tolist()), mp.diag([max(ratio, 0.5) for ratio in ratios])
+            expected = root * raised * root.T
+            errors = [float(mp.sqrt(expected[k, k])) for k in range(3)]
+        found = floored_covariance(J @ meat @ J.T, J @ J.T)
+        np.testing.assert_allclose(np.sqrt(np.diag(found)), errors, rtol=1e-9)
 
 
 def test_ties_are_taken_off_and_never_leave_less_than_half_of_the_average():

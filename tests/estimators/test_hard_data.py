@@ -69,6 +69,19 @@ def test_estimates_are_those_of_the_dense_twin(name, size, how):
 
 
 @pytest.mark.parametrize("how", ["memory", "stream"])
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_errors_of_pooled_keep_their_digits_in_fewer_groups_than_features(link, how):
+    """Three groups of items that are nearly alike, in three features: one axis has no groups.
+
+    Along it `pooled` is 1e6 times as unsure as along the others.
+    """
+    for seed in range(4):
+        data = draw("all nearly matched", np.random.default_rng(seed), 14, 86, 3, spare=13)
+        model, _ = fit(data, how, method="pooled", link=link)
+        assert_twins(model, dense.fit(data, "pooled", link=link))
+
+
+@pytest.mark.parametrize("how", ["memory", "stream"])
 @pytest.mark.parametrize("inference", ["items", "model"])
 @pytest.mark.parametrize("method", METHODS)
 def test_of_ties_alone_nothing_is_known(method, inference, how):

@@ -82,13 +82,14 @@ def test_a_general_design_is_explained_as_linear_programs_say(seed):
     rng = np.random.default_rng(seed)
     D = rng.integers(-1, 2, size=(12, 4)).astype(float)
     is_tie = rng.random(12) < 0.1
-    found = explained_by_design(D, is_tie)
+    found = explained_by_design(np.vstack([D, -D[is_tie]]))
     rows, ties = D[~is_tie], D[is_tie]
     for place in np.flatnonzero(~is_tie):
         equal = {"A_eq": ties, "b_eq": np.zeros(len(ties))} if len(ties) else {}
         one = linprog(-D[place], A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1), **equal)
         assert found[place] == (one.fun < -1e-9)
-    assert not found[is_tie].any()
+    assert not found[:12][is_tie].any()
+    assert not found[12:].any()
 
 
 def test_more_dimensions_than_edges_are_computed_in_say_the_same():
@@ -96,7 +97,7 @@ def test_more_dimensions_than_edges_are_computed_in_say_the_same():
     X, pairs = separated()
     fit = RankRegression().fit(X, pairs).result_
     rows = X[:30] - X[30:]
-    by_edges = fit.interval_ends(rows, rows @ fit.coef, np.full(30, np.nan), WIDTH)
+    by_edges = fit.ends_by_comparisons(rows, WIDTH)
     given = fit.recession
     other = Recession(**given.to_arrays())
     vars(other)["_generators"] = None

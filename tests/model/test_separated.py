@@ -8,6 +8,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from pairscore import Comparisons, RankRegression, fit_stream, load
+from pairscore.core.links import normal_width
 from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning
 
 
@@ -268,8 +269,8 @@ def test_a_closed_form_whose_scale_has_no_end_is_open_as_the_likelihood_is(metho
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     order = x[pairs[:, 0], 0] > x[pairs[:, 1], 0]
     pairs = np.where(order[:, None], pairs, pairs[:, ::-1])
-    ends = [
-        model.confidence_intervals()
+    ends = [  # values are held otherwise, and an interval begins at its value where that is lower
+        np.array(model.result_.ends_by_comparisons(np.eye(1), normal_width(0.95))).T
         for fit in (method, "mle")
         for model in (
             RankRegression(fit).fit(table(x), votes_of(pairs)),
@@ -280,6 +281,23 @@ def test_a_closed_form_whose_scale_has_no_end_is_open_as_the_likelihood_is(metho
     assert ends[0][0, 0] > 0
     for other in ends[1:]:
         np.testing.assert_allclose(other, ends[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["mle", "pooled", "paired"])
+def test_no_value_is_outside_of_its_interval(method):
+    rng = np.random.default_rng(3)
+    X, pairs = rng.normal(size=(60, 3)), rng.integers(0, 60, (100, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    order = (X[pairs[:, 0]] - X[pairs[:, 1]]) @ [10, 5, -10.0] > 0
+    pairs = np.where(order[:, None], pairs, pairs[:, ::-1])
+    model = RankRegression(method).fit(table(X), votes_of(pairs))
+    low, high = model.confidence_intervals().T
+    assert np.all((low <= model.coef_) & (model.coef_ <= high))
+    ranking = model.rank(table(X))
+    low, score, high = (np.array(ranking[name]) for name in ("low", "score", "high"))
+    assert np.all((low <= score) & (score <= high))
+    chances = model.chances(Comparisons.from_pairs(table(X), np.arange(30), np.arange(30, 60)))
+    assert np.all((chances["low"] <= chances["chance"]) & (chances["chance"] <= chances["high"]))
 
 
 # -- coverage ----------------------------------------------------------------------------------

@@ -100,6 +100,32 @@ class TieRule:
         slope = self.link.ratio(eta - t) + self.link.ratio(-eta - t)
         return expit(odds), expit(odds) * expit(-odds) * slope
 
+    def ends(self, outcome: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What must not fall along a direction in which no outcome becomes less likely.
+
+        Sums ``of_eta`` eta + ``of_t`` t, arrays (k) after the number of the outcome they belong
+        to. The logarithm of an outcome's probability rises in each of them, and falls without end
+        where one of them does:
+
+            half         win eta; tie eta and -eta
+            rao-kupper   win eta - t; tie t - eta and t + eta
+            davidson     win eta and eta/2 - t; tie t - eta/2 and t + eta/2
+
+        A loss is a win at -eta.
+        """
+        signs = np.where(outcome < 0, -1.0, 1.0)
+        if self.name == "davidson":
+            tied = (outcome == 0)[:, None]
+            of_eta = np.where(tied, [-0.5, 0.5], signs[:, None] * [1.0, 0.5])
+            of_t = np.where(tied, 1.0, [0.0, -1.0])
+            return np.repeat(np.arange(len(outcome)), 2), of_eta.ravel(), of_t.ravel()
+        number = np.where(outcome == 0, 2, 1)
+        place = np.repeat(np.arange(len(outcome)), number)
+        is_second = np.diff(place, prepend=-1) == 0
+        of_eta = np.where(is_second, -1.0, signs[place])
+        of_t = np.where(outcome[place] == 0, 1.0, -1.0) if self.has_parameter else 0.0 * of_eta
+        return place, of_eta, of_t
+
     def derivatives(
         self, eta: np.ndarray, outcome: np.ndarray, t: float, value: bool = True
     ) -> OutcomeDerivatives:

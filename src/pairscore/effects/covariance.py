@@ -29,17 +29,18 @@ from pairscore.effects.circumstances import effect_columns, prepare_fit
 from pairscore.effects.item_posterior import (
     Covariance,
     FormedCovariance,
+    own_variance,
     shared_variance,
 )
 from pairscore.effects.item_variance import ItemVariance
 from pairscore.effects.propagation import Posterior
+from pairscore.effects.separation import climb_held
 from pairscore.effects.single_comparisons import (
     BLOCK_NUMBERS,
     Contributions,
     Optimum,
     RowDerivatives,
     SingleComparisons,
-    climb,
     whole_groups,
 )
 from pairscore.errors import PairscoreError
@@ -204,10 +205,13 @@ def rows_at_maximum(fit: Fit, data: Comparisons) -> tuple[SingleComparisons, Opt
     ``data`` are those that the fit is to; it has no item effects and no slopes of judges.
     """
     settings = replace(fit.settings, inference=None)
-    rows = prepare_fit(FitData(data, settings.side_effect), settings).rows
+    given = FitData(data, settings.side_effect)
+    prepared = prepare_fit(given, settings)
     effects = [fit.side_effect] if fit.side_effect is not None else []
     values = effects if fit.effects is None else fit.effects.values
-    return rows, climb(rows, np.concatenate([fit.coef, values]), settings.max_iter, SMALLEST_GAP)
+    start = np.concatenate([fit.coef, values])
+    held = climb_held(given, settings, prepared, start, SMALLEST_GAP)
+    return held.prepared.rows, held.top
 
 
 def profile_ends(
@@ -374,7 +378,10 @@ def named_abilities(fit: Fit, names: Sequence[Any]) -> tuple[np.ndarray, np.ndar
         )
     first, second = (one.ravel() for one in np.meshgrid(known.row, known.row))
     shared = shared_variance(fit.item_effects, first, second)
-    own = np.where(first == second, fit.item_effects.std_error[first] ** 2, shared)
+    variance = fit.item_effects.std_error[first] ** 2
+    if fit.item_effects.component is not None:
+        variance = own_variance(fit.item_effects, first)
+    own = np.where(first == second, variance, shared)
     return known.effect, own.reshape(len(names), len(names))
 
 
@@ -399,12 +406,27 @@ def quasi_variances(covariance: Covariance, along: np.ndarray) -> np.ndarray | N
 
     Least squares of log(q_i + q_j) - log v_ij over all pairs (Firth and de Menezes 2004), by the
     method of Gauss and Newton; ``along`` (N x k) is what effects of comparisons add to V. None
-    where V is not formed in one block.
+    where V is not formed in one block, or of abilities without a law in blocks: these hold within
+    a block, and one of a single item has none.
     """
-    V = covariance.whole() if isinstance(covariance, FormedCovariance) else None
-    if V is None or len(V) < 3:
+    if not isinstance(covariance, FormedCovariance):
         return None
-    V = V + along @ along.T
+    V = covariance.whole()
+    if V is not None:
+        return None if len(V) < 3 else _quasi_variances(V + along @ along.T)
+    if not covariance.is_free:
+        return None
+    q = np.full(len(along), np.nan)
+    for items, inverse in covariance.blocks():
+        if len(items) > 1:
+            own = inverse + along[items] @ along[items].T
+            v = own[0, 0] + own[1, 1] - 2 * own[0, 1]
+            q[items] = v / 2 if len(items) == 2 else _quasi_variances(own)
+    return q
+
+
+def _quasi_variances(V: np.ndarray) -> np.ndarray:
+    """Those of one block."""
     own = np.diag(V)
     wanted = own[:, None] + own - 2 * V
     np.fill_diagonal(wanted, 1.0)

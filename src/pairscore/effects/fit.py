@@ -14,7 +14,6 @@ from pairscore.core.sums import Pairs
 from pairscore.core.whitening import Basis
 from pairscore.data.folds import feature_keys
 from pairscore.effects.circumstances import (
-    ENDLESS,
     PreparedFit,
     comparison_scores,
     effect_notes,
@@ -48,6 +47,7 @@ from pairscore.effects.judges import (
     step_slopes,
     with_slopes,
 )
+from pairscore.effects.open_abilities import with_open_abilities, within_components
 from pairscore.effects.projection import (
     Projection,
     context_of_items,
@@ -64,17 +64,19 @@ from pairscore.effects.propagation import (
     start_posterior,
     with_ridge_for_effects,
 )
-from pairscore.effects.single_comparisons import Optimum, SingleComparisons, climb
+from pairscore.effects.separation import Climbed, Separation, climb_held, endless
+from pairscore.effects.single_comparisons import Optimum, climb
 from pairscore.errors import (
     FewItemsWarning,
     NotConvergedWarning,
+    PairscoreError,
     SeparationWarning,
+    UnbeatenItemsWarning,
     plural,
 )
 from pairscore.estimators.diagnostics import TEST_LEVEL, ItemEffectsTest
-from pairscore.estimators.fit_data import FitData, ridge_is_weak
+from pairscore.estimators.fit_data import SEPARATION_L2, FitData
 from pairscore.estimators.likelihood import fit_likelihood
-from pairscore.estimators.recession import Recession, explained_by_design, least_certain
 from pairscore.estimators.results import (
     FEWEST_ITEMS,
     Effects,
@@ -84,14 +86,14 @@ from pairscore.estimators.results import (
 )
 from pairscore.estimators.separation import (
     SIDE,
+    TIE,
     bound_abilities,
-    directions_between,
+    grow_with_ties,
     separation_note,
+    win_components,
 )
 from pairscore.estimators.settings import Settings
 
-MOST_ROWS_OF_PROGRAM = 20_000  # comparisons of a linear program that looks for separation
-NOT_SEEN = 1e-12  # eigenvalue, over the largest, of a direction that no comparison sees
 AT_MAXIMUM = 1e-7  # as `close` of the sweeps where effects have no law
 ROUNDS = 40  # of slopes and the rest in turn
 NOTICED = 1.01  # times the likeliest sigma^2: a correction that changes what else was found
@@ -101,6 +103,12 @@ NOT_SHRUNK: Note = (
     FewItemsWarning,
     "how far items differ cannot be estimated here, so that abilities are plain, and not shrunk.",
 )
+ALL_OPEN: Note = (
+    UnbeatenItemsWarning,
+    "the comparisons of the other items do not determine the effects of side, context or ties, so"
+    " that a ridge holds all abilities, and all their intervals are open; fit without these"
+    " effects.",
+)
 RUNAWAY = 100.0  # eta, on average, of scores without a size: strong effects have a third of it
 
 
@@ -109,7 +117,7 @@ class JointFit:
     """What was found: the posterior, slopes and sigma^2 where there are any.
 
     ``alone`` and ``top`` are the fits without effects of items, and without and with what context
-    and side have of them.
+    and side have of them; ``endless`` if some effect of comparisons has no finite size.
     """
 
     prepared: PreparedFit
@@ -120,6 +128,8 @@ class JointFit:
     slopes: Slopes | None
     variance: ItemVariance | None
     settled: bool
+    separation: Separation | None = None
+    endless: bool = False
 
     @property
     def n_projected(self) -> int:
@@ -135,21 +145,21 @@ class JointFit:
 
 def fit_effects(data: FitData, settings: Settings) -> Estimate:
     """The fit with whatever the settings ask for beside features."""
-    prepared = prepare_fit(data, settings)
     if settings.free_abilities:
-        return _found(data, settings, _fit_abilities(data, prepared, settings))
-    joint = _fit_jointly(prepared, settings)
+        return _fit_free_abilities(data, settings)
+    prepared = prepare_fit(data, settings)
+    joint = _fit_jointly(data, prepared, settings)
     few = n_shared(prepared.rows) < FEWEST_ITEMS
     if not data.X.shape[1] and (joint.variance is None or (few and joint.post.sigma2 == 0)):
         settings, notes = bound_abilities(data, replace(settings, free_abilities=True), hold=True)
-        fit = _found(data, settings, _fit_abilities(data, prepared, settings))
+        fit = _fit_free_abilities(data, settings)
         return replace(fit, settings=settings, notes=[NOT_SHRUNK, *notes, *fit.notes])
     if not settings.choose_item_effects:
         return _found(data, settings, joint)
     test = item_effects_test(joint)
     if test.used:
         chosen = replace(settings, item_effects=True)
-        fit = _found(data, chosen, _fit_jointly(prepared, chosen))
+        fit = _found(data, chosen, _fit_jointly(data, prepared, chosen))
         if fit.item_effects is not None and fit.item_effects.sigma2 > 0:
             return replace(fit, item_effects_test=test)
         test = replace(test, estimate_is_zero=True)
@@ -175,7 +185,7 @@ def item_effects_test(joint: JointFit) -> ItemEffectsTest:
     if (number := n_shared(rows)) < FEWEST_ITEMS:
         who = f"only {plural(number, 'item')}" if number else "no item"
         return ItemEffectsTest(reason=f"{who} met two opponents")
-    if _endless(joint.prepared.rows, joint.top):
+    if joint.endless:
         return ItemEffectsTest(reason="some effects of comparisons have no finite size")
     s = rows.derivatives(theta)
     score = variance_score(rows, s, rows.basis(s))
@@ -214,15 +224,18 @@ def _found(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
     )
 
 
-def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
-    rows, projection = prepared.rows, None
+def _fit_jointly(data: FitData, prepared: PreparedFit, settings: Settings) -> JointFit:
+    projection, start = None, prepared.first_theta()
     if prepared.only_features:
-        post = start_posterior(rows, prepared.first_theta(), 0.0)
-        top = alone = Optimum(post.theta, post.basis, 0, True)
+        post = start_posterior(prepared.rows, start, 0.0)
+        top = Optimum(post.theta, post.basis, 0, True)
+        climbed = Climbed(prepared, top, top, None)
     else:
-        top = alone = climb(rows, prepared.first_theta(), settings.max_iter, settings.tol)
+        climbed = climb_held(data, settings, prepared, start, settings.tol)
+    prepared, alone, top, separation = climbed
+    rows = prepared.rows
     fewest = FEWEST_ITEMS if len(rows.mean) else FEWEST_ABILITIES
-    varies = settings.item_effects and n_shared(rows) >= fewest and not _endless(rows, top)
+    varies = settings.item_effects and n_shared(rows) >= fewest and not climbed.endless
     if varies and (rows.context.shape[1] or rows.sides.shape[1]):
         rows, projection = with_projection(rows)
         d = len(prepared.rows.mean)
@@ -262,7 +275,41 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
         variance = corrected_for_coefficients(post, likeliest)
         noticed = variance.sigma2 > NOTICED * likeliest.sigma2
         post = propagate(post, variance.sigma2 if noticed else likeliest.sigma2)
-    return JointFit(prepared, projection, post, alone, top, slopes, variance, settled)
+    return JointFit(
+        prepared,
+        projection,
+        post,
+        alone,
+        top,
+        slopes,
+        variance,
+        settled,
+        separation,
+        climbed.endless,
+    )
+
+
+def _fit_free_abilities(data: FitData, settings: Settings) -> Estimate:
+    """Abilities of items without features; open ones where they have no finite size.
+
+    A ridge holds all of them, and all are open, where the comparisons within components are none,
+    or too few for the effects that are asked for beside them.
+    """
+    component = None if settings.l2 > 0 else win_components(data)
+    if component is None or component.max() <= 0:
+        return _found(data, settings, _fit_abilities(data, prepare_fit(data, settings), settings))
+    part, notes = within_components(data, component), list[Note]()
+    if np.any(component == 0):
+        try:
+            joint = _fit_abilities(part, prepare_fit(part, settings), settings)
+            return with_open_abilities(data, settings, _found(part, settings, joint), component)
+        except PairscoreError:  # which effects are not determined, of some comparisons
+            component = np.where(component < 0, -1, 1 + np.arange(len(component)))
+            notes = [ALL_OPEN]
+    held = replace(settings, l2=SEPARATION_L2 * data.weight_unit)
+    joint = _fit_abilities(data, prepare_fit(data, held), held)
+    fit = with_open_abilities(data, settings, _found(data, held, joint), component)
+    return replace(fit, notes=[*notes, *fit.notes])
 
 
 def _fit_abilities(data: FitData, prepared: PreparedFit, settings: Settings) -> JointFit:
@@ -270,11 +317,11 @@ def _fit_abilities(data: FitData, prepared: PreparedFit, settings: Settings) -> 
 
     Slopes of judges and the rest are stepped in turn.
     """
-    rows = prepared.rows
     sigma2 = data.weight_unit / settings.l2 if settings.l2 else np.inf
     if not settings.l2:
-        refuse_context_of_items(rows, prepared.names)
-    theta = climb(rows, prepared.first_theta(), settings.max_iter, settings.tol).theta
+        refuse_context_of_items(prepared.rows, prepared.names)
+    climbed = climb_held(data, settings, prepared, prepared.first_theta(), settings.tol)
+    prepared, rows, theta = climbed.prepared, climbed.prepared.rows, climbed.top.theta
     post, slopes = start_posterior(rows, theta, sigma2, averaged=False), None
     settled = not settings.judge_slopes
     post = near_posterior(post, prepared) if settled else post
@@ -290,7 +337,8 @@ def _fit_abilities(data: FitData, prepared: PreparedFit, settings: Settings) -> 
     exact = posterior_covariance(*_known_of_pairs(post), sigma2, exact_items=MOST_ITEMS)
     post = replace(post, covariance=exact)
     top = Optimum(theta, post.basis, post.n_sweeps, post.moved < AT_MAXIMUM)
-    return JointFit(prepared, None, post, top, top, slopes, None, settled)
+    found, is_endless = climbed.separation, climbed.endless or endless(rows, top)
+    return JointFit(prepared, None, post, top, top, slopes, None, settled, found, is_endless)
 
 
 def _known_of_pairs(post: Posterior) -> tuple[Pairs, np.ndarray]:
@@ -299,69 +347,14 @@ def _known_of_pairs(post: Posterior) -> tuple[Pairs, np.ndarray]:
     return post.rows.pairs[0], weight / post.share_of_coin
 
 
-def _endless(rows: SingleComparisons, top: Optimum) -> bool:
-    """Whether some effect of comparisons has no finite size, so that nothing can be said of items
-    beside it.
-    """
-    errors = np.sqrt(np.diag(top.basis.inverse))[len(rows.mean) :]
-    return bool(np.any(errors * rows.usual_sizes > ENDLESS))
-
-
-def _recession(
-    data: FitData, settings: Settings, joint: JointFit, theta: np.ndarray
-) -> Recession | None:
-    """Directions of coefficients and effects in which the comparisons are separated.
-
-    They are looked for where the features alone are separated, or some effect has no finite size:
-    more parameters may explain more. The tie parameter has no part in it, and sides of judges have
-    a law. Of very many comparisons, only what the features alone explain is known; then nothing is
-    said of how large those and the effects are.
-    """
-    rows, plain, d = joint.prepared.rows, joint.prepared.plain.recession, data.X.shape[1]
-    is_one_sided = settings.side_effect and abs(rows.outcome.sum()) == len(rows.outcome)
-    if not d or not (plain is not None or is_one_sided or _endless(rows, joint.alone)):
-        return None
-    p, k = len(theta), rows.columns.shape[1]
-    unit = np.ones(p)
-    unit[:d] = np.where(rows.feature_units > 0, rows.feature_units, 1.0)
-    has_ridge = not ridge_is_weak(settings.l2, data.weight_unit)  # which holds the features
-    if len(rows.left) > MOST_ROWS_OF_PROGRAM:
-        held = np.eye(p) if plain is None and not has_ridge else np.eye(p)[:, d:]
-        if plain is not None:
-            held = np.hstack([np.pad(plain.directions, ((0, p - d), (0, 0))), held])
-        held = np.linalg.qr(unit[:, None] * held)[0] / unit[:, None]
-        return Recession(held, unit, np.empty((0, p)), np.empty(0), theta)
-    design = np.zeros((len(rows.left), p))
-    if not has_ridge:
-        design[:, :d] = rows.X[rows.left] - rows.X[rows.right]
-    if not settings.side_by_judge:
-        design[:, d : d + k] = rows.columns.toarray()
-    else:
-        design[:, d : d + rows.context.shape[1]] = rows.context
-    is_tie = rows.outcome == 0
-    design *= np.where(is_tie, 1.0, rows.outcome)[:, None]
-    explained = explained_by_design(design / unit, is_tie)
-    if explained is None or not explained.any():
-        return None
-    free, never = (_null_space(design[some] / unit) for some in (~explained, slice(None)))
-    directions = directions_between(free, never, unit)
-    kept = least_certain(design[explained], rows.amount[explained], theta)
-    return Recession(directions, unit, *kept, theta)
-
-
-def _null_space(rows: np.ndarray) -> np.ndarray:
-    """What rows (n x p) do not see, orthonormal."""
-    values, vectors = np.linalg.eigh(rows.T @ rows)
-    return vectors[:, values <= NOT_SEEN * values.max(initial=0.0)]
-
-
 def _context_of_items(
     settings: Settings, prepared: PreparedFit, alone: Optimum, joint: JointFit | None = None
 ) -> dict[str, dict[str, Any]]:
     """What of context and side belongs to the items, with a sentence where there is one to say."""
     rows, names = prepared.rows, prepared.names
     none = not rows.context.shape[1] and not rows.sides.shape[1]
-    if none or settings.inference is None or _endless(rows, alone):
+    is_endless = endless(rows, alone) if joint is None else joint.endless
+    if none or settings.inference is None or is_endless:
         return {}
     found = context_of_items(rows, alone, names)
     for column, one in enumerate(found.values()):
@@ -381,19 +374,22 @@ def _estimate(
     theta, basis = joint.without_projected(post.theta), post.basis
     undetermined = joint.without_projected(basis.undetermined)[d:]
     covariance, errors = None, np.full(len(theta) - d, np.nan)
-    recession = _recession(data, settings, joint, theta)
+    recession = None if joint.separation is None else joint.separation.recession(theta)
     held = np.zeros(len(theta), dtype=bool) if recession is None else recession.touched
     if full is not None:
         covariance = joint.without_projected(full)
         no_error = undetermined | held[d:]
+        if settings.free_abilities and grow_with_ties(data, settings):
+            no_error[-1] = True
         errors = np.where(no_error, np.nan, np.sqrt(np.diag(covariance)[d:]))
     effects = Effects(prepared.names, prepared.kinds, theta[d:], errors)
     notes = prepared.plain.notes
     if held.any():
-        names = [*data.comparisons.items.feature_names, *prepared.names]
-        shown = [
-            SIDE if name == "left" else name for name, of in zip(names, held, strict=True) if of
-        ]
+        words = {("side", "left"): SIDE, ("tie", "tie"): TIE}
+        effects_of = zip(prepared.kinds, prepared.names, strict=True)
+        names = [words.get(effect, effect[1]) for effect in effects_of]
+        names = [*data.comparisons.items.feature_names, *names]
+        shown = [name for name, of in zip(names, held, strict=True) if of]
         others = [note for note in notes if note[0] is not SeparationWarning]
         notes = [separation_note(shown), *others]
     notes = [*notes, *([] if joint.top.converged else [_not_maximised(settings)])]
@@ -501,7 +497,7 @@ def _variance_beyond_features(
 def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
     notes: list[Note] = []
     none_found = settings.item_effects and joint.variance is None and joint.post.averaged
-    if none_found and _endless(joint.prepared.rows, joint.top):
+    if none_found and joint.endless:
         why = "some effects of comparisons have no finite size"
         notes.append((SeparationWarning, f"item effects are set to zero, because {why}."))
     if not joint.settled:

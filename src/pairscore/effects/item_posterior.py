@@ -8,6 +8,7 @@ comparisons form no circles, and products from conjugate gradients. Nothing of s
 there.
 """
 
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Protocol
 
@@ -117,13 +118,32 @@ def shared_variance(effects: ItemEffects, first: np.ndarray, second: np.ndarray)
     entries = covariance.entries(first, second)
     if (C := effects.along_effects) is not None:
         entries = entries + np.einsum("ij,ij->i", C[first], C[second])
-    if effects.free:
+    if effects.free and effects.component is None:
         own = np.zeros(len(first))
         for rows in (first, second):
             along = 0.0 if C is None else np.sum(C[rows] ** 2, axis=1)
             own += effects.std_error[rows] ** 2 - covariance.entries(rows, rows) - along
         entries = entries + own / 2
     return np.where(known, entries, 0.0)
+
+
+def own_variance(effects: ItemEffects, rows: np.ndarray) -> np.ndarray:
+    """Variances of abilities, by their rows in the fit, less the mean of their component."""
+    covariance = _covariance_of_model(effects)
+    if covariance is None:
+        return np.full(len(rows), np.nan)
+    C = effects.along_effects
+    along = 0.0 if C is None else np.sum(C[rows] ** 2, axis=1)
+    return np.maximum(covariance.entries(rows, rows), 0.0) + along
+
+
+def difference_variance(effects: ItemEffects, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Variance of the difference of abilities, where some are open; NaN of two components."""
+    assert effects.component is not None
+    variance = own_variance(effects, first) + own_variance(effects, second)
+    variance = variance - 2 * shared_variance(effects, first, second)
+    together = effects.component[first] == effects.component[second]
+    return np.where(together, np.maximum(variance, 0.0), np.nan)
 
 
 class NoCovariance:
@@ -202,6 +222,16 @@ class FormedCovariance:
             return None
         back = np.argsort(items[0])
         return inverse[0][np.ix_(back, back)]
+
+    @property
+    def is_free(self) -> bool:
+        """Whether effects have no law."""
+        return bool(np.isinf(self._sigma2))
+
+    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Items and block of V of each group."""
+        for items, inverse in self._stacks:
+            yield from zip(items, inverse, strict=True)
 
     def centred_diagonal(self) -> np.ndarray:
         """Variances (N) of effects less the mean of their group."""

@@ -2,9 +2,10 @@
 
 A direction of recession is one in which no comparison becomes less likely, however far one goes:
 a_m'delta >= 0 for every decided comparison, a_m being what each parameter adds to the side that
-won, and = 0 for every tie. These directions form a cone. A sum c'theta has a finite interval where
-c'delta = 0 for all of them; one that is open at one end where c'delta has one sign; and none
-otherwise (Geyer 2009).
+won, and = 0 for every tie. With a tie parameter some outcomes have two such rows
+(:mod:`pairscore.effects.separation`). These directions form a cone. A sum c'theta has a finite
+interval where c'delta = 0 for all of them; one that is open at one end where c'delta has one sign;
+and none otherwise (Geyer 2009).
 
 Let the comparisons that some direction explains be E, and the others R. Then the cone is all of
 V g with A_E V g >= 0, where V spans what R does not see: it has interior points. So c'theta has a
@@ -28,7 +29,6 @@ is taken is larger: nothing that is said is too narrow.
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -295,30 +295,23 @@ def least_certain(
     return rows[order], amount[order]
 
 
-def explained_by_design(design: np.ndarray, is_tie: np.ndarray) -> np.ndarray | None:
+def explained_by_design(design: np.ndarray) -> np.ndarray | None:
     """Which rows (M) some direction of recession explains; None if no linear program could say.
 
-    ``design`` (M x p) has what each parameter adds to the winner, or to left of a tie: rows with a
-    slack s of at most 1 in A delta >= s >= 0 are explained where their sum is largest (Konis 2007).
+    ``design`` (M x p) has what each parameter adds to what must not fall: rows with a slack s of at
+    most 1 in A delta >= s >= 0 are explained where their sum is largest (Konis 2007).
     """
     from scipy.optimize import linprog
 
     m, p = design.shape
-    scale = np.abs(design).max(axis=1)
-    used = (scale > 0) & ~is_tie
+    used = np.abs(design).max(axis=1) > 0
     size = np.abs(design).max(axis=0)
-    A = design / np.where(size > 0, size, 1.0)
-    decided, tied = A[used], A[is_tie & (scale > 0)]
-    k = len(decided)
+    A = (design / np.where(size > 0, size, 1.0))[used]
+    k = len(A)
     objective = np.concatenate([np.zeros(p), -np.ones(k)])
-    limits = sparse.hstack([sparse.csr_array(-decided), sparse.eye_array(k)], format="csr")
-    equal: dict[str, Any] = {}
-    if len(tied):
-        zeros = sparse.csr_array((len(tied), k))
-        equal = {"A_eq": sparse.hstack([sparse.csr_array(tied), zeros], format="csr")}
-        equal["b_eq"] = np.zeros(len(tied))
+    limits = sparse.hstack([sparse.csr_array(-A), sparse.eye_array(k)], format="csr")
     bounds = [(None, None)] * p + [(0.0, 1.0)] * k
-    found = linprog(objective, A_ub=limits, b_ub=np.zeros(k), bounds=bounds, **equal)
+    found = linprog(objective, A_ub=limits, b_ub=np.zeros(k), bounds=bounds)
     if found.status != 0:
         return None
     mask = np.zeros(m, dtype=bool)

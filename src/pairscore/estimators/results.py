@@ -29,6 +29,11 @@ RECORDED = ("sigma2", "explained", "factor", "n_shared", "posterior_sigma2")
 # what pairs of items say of two effects at a time; models of before have none of it
 OF_PAIRS = ("pair_low", "pair_high", "pair_weight")
 OF_ABILITIES = ("along_effects", "quasi_variance")
+# of abilities that only a prior holds: see pairscore.effects.open_abilities
+OF_COMPONENTS = (
+    "component",
+    *("certain_winner", "certain_loser", "certain_amount", "certain_beside"),
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,12 @@ class ItemEffects:
     variance in score that the features explain, ``factor`` how many times longer the coefficients
     are than those of features alone. Effects have the covariance (L + I / posterior_sigma2)^-1, L
     the Laplacian of the pairs with their weights, plus CC' with C = ``along_effects`` (N x k).
+
+    Where some abilities have no finite size, ``component`` (N) says which items wins lead to and
+    fro between: 0 for the main ones, whose average scores are relative to, -1 for those never
+    compared. Of the comparisons of two components, which the limit makes certain, the rows of
+    ``certain_winner`` and ``certain_loser`` are kept, the amount, and how each effect adds to the
+    winner. Others than the main items have no ``std_error``.
     """
 
     ids: np.ndarray | None
@@ -73,6 +84,18 @@ class ItemEffects:
     pair_weight: np.ndarray | None = None
     along_effects: np.ndarray | None = None
     quasi_variance: np.ndarray | None = None
+    component: np.ndarray | None = None
+    certain_winner: np.ndarray | None = None
+    certain_loser: np.ndarray | None = None
+    certain_amount: np.ndarray | None = None
+    certain_beside: np.ndarray | None = None
+
+    @property
+    def held(self) -> np.ndarray:
+        """Mask (N) of the abilities that only a prior holds."""
+        if self.component is None:
+            return np.zeros(len(self.effect), dtype=bool)
+        return self.component > 0
 
     @property
     def free(self) -> bool:
@@ -108,7 +131,7 @@ class ItemEffects:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """What is said of each item, as arrays without objects."""
-        names = ("keys", "effect", "std_error", "share", *OF_PAIRS, *OF_ABILITIES)
+        names = ("keys", "effect", "std_error", "share", *OF_PAIRS, *OF_ABILITIES, *OF_COMPONENTS)
         arrays = {name: array for name in names if (array := getattr(self, name)) is not None}
         if self.ids is None:
             return arrays
@@ -491,11 +514,24 @@ class Fit:
         low, high = values - width * errors, values + width * errors
         held = self.held_by_prior(contrasts)
         if self.covariance is not None and held.any():
-            low[held], high[held] = self.open_ends(contrasts[held], width)
+            low[held], high[held] = self.open_ends(contrasts[held], values[held], width)
         return low, high
 
-    def open_ends(self, contrasts: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of the intervals of contrasts (n, d or more) that only a prior holds."""
+    def open_ends(
+        self, contrasts: np.ndarray, values: np.ndarray, width: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the intervals of contrasts (n, d or more) that only a prior holds.
+
+        The prior may hold a value beyond the end that the comparisons give; then the interval
+        begins at the value.
+        """
+        low, high = self.ends_by_comparisons(contrasts, width)
+        return np.minimum(low, values), np.maximum(high, values)
+
+    def ends_by_comparisons(
+        self, contrasts: np.ndarray, width: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As far as the comparisons say, of contrasts (n, d or more) that only a prior holds."""
         if self.recession is None:
             return np.full(len(contrasts), -np.inf), np.full(len(contrasts), np.inf)
         return self.recession.ends(contrasts, self.full_covariance, self.link, width)

@@ -268,8 +268,9 @@ def _steps(search: Search, alone: list[dict[str, Any]]) -> Iterator[dict[str, An
     yield from alone
     for pair in _pairs(alone):
         more = {name: value for name, value in pair.items() if search.now.get(name) != value}
-        # only effects that a test sees hide a side, so that it is tried only next to these
-        hidden = "side_effect" not in more or (more == SIDE and search.has_features)
+        # only effects that a test sees hide a side, and so do abilities that are not shrunk: it is
+        # tried only next to effects that stayed
+        hidden = "side_effect" not in more or (more == SIDE and "item_effects" in search.now)
         if hidden and search.may_help(more):
             yield more
 

@@ -14,6 +14,7 @@ from scipy.linalg import block_diag
 from scipy.special import fdtrc
 
 from pairscore.core.links import normal_width, z_and_p
+from pairscore.data.items import read_names
 from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real, shown
 from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.fit_data import WEAK_L2
@@ -21,6 +22,7 @@ from pairscore.estimators.inference import covariance_noise, determined_part, wa
 from pairscore.estimators.results import OPEN_SHARE, Effects, Fit
 from pairscore.files.write import html_text, plain
 from pairscore.model.groups import ShownCoefficients, Term, is_open, shown_coefficients
+from pairscore.model.predict import ability_intervals
 
 INTERVALS = ("wald", "profile")
 SMALLEST_NAMED, MOST_NAMED = 1e-3, 6  # coefficients of a direction that are named
@@ -38,6 +40,7 @@ SEPARATED = "a prior holds the estimate, because the comparisons are separated a
 NO_COVARIANCE = "no standard errors were computed"
 WITH_RIDGE = "a ridge shrinks coefficients by more than their standard errors tell"
 ALL_OPEN = "the comparisons do not determine how they differ"
+OF_COMPONENTS = "wins do not link them both ways, so that a prior holds their difference"
 ALL_HELD = "the comparisons are separated, so that only a prior holds these coefficients"
 HELD = "abilities are held back by more than their standard errors tell"
 FEW_ITEMS = "the compared items are too few to test all of these coefficients at once"
@@ -46,6 +49,7 @@ REMEDIES = {
     NO_COVARIANCE: "fit with inference='items'",
     WITH_RIDGE: "fit with l2=0",
     ALL_OPEN: "compare items in which they differ",
+    OF_COMPONENTS: "compare them with more items that are close to each other",
     ALL_HELD: "compare more items that are close to each other",
     HELD: "fit with l2=0 and item_effects=False to items that have won and lost",
     FEW_ITEMS: "compare more items, or test fewer coefficients",
@@ -303,8 +307,7 @@ class CoefficientTests:
             return profile_intervals(fit, normal_width(level))
         coef, errors = _shown_errors(fit)
         if not fit.n_features and fit.item_effects is not None:
-            coef, errors = fit.item_effects.effect, fit.item_effects.std_error
-            return np.column_stack([coef - width * errors, coef + width * errors])
+            return np.column_stack(ability_intervals(fit, width))
         seen = shown_coefficients(fit)
         rows = np.eye(fit.n_features) if seen.rows is None else seen.rows
         return np.column_stack(fit.interval_ends(rows, coef, errors, width))
@@ -332,6 +335,8 @@ class CoefficientTests:
             values, errors = np.array([estimate]), np.array([error])
             low, high = fit.interval_ends(row[None], values, errors, width)
             ends = float(low[0]), float(high[0])
+        elif (open_ends := _open_abilities(fit, weights, width)) is not None:
+            (error, z, p), ends, note = (np.nan,) * 3, open_ends, SEPARATED
         known = {name: float(weight) for name, weight in weights.items()}
         kind = covariance_in_words(fit)
         return Contrast(known, estimate, error, *ends, level, z, p, kind, note, fit.df_error)
@@ -383,6 +388,29 @@ def _abilities(fit: Fit, names: Iterable[Any]) -> tuple[np.ndarray, np.ndarray] 
     return named_abilities(fit, list(names))
 
 
+def _components(fit: Fit, names: Iterable[Any]) -> np.ndarray:
+    """The component of wins that each of some items is of; one where none is open."""
+    effects, names = fit.item_effects, list(names)
+    if effects is None or effects.component is None:
+        return np.zeros(len(names), dtype=int)
+    return effects.component[effects.known(read_names(names).ids, np.empty(0)).row]
+
+
+def _open_abilities(
+    fit: Fit, weights: Mapping[str, float], width: float
+) -> tuple[float, float] | None:
+    """Ends of a contrast of abilities that only a prior holds: sums of those of the items."""
+    each, component = np.array([*weights.values()], dtype=float), _components(fit, weights)
+    size = np.bincount(np.unique(component, return_inverse=True)[1], each)
+    if np.all(np.abs(size) <= ROUNDED * np.abs(each).sum()):
+        return None
+    assert fit.item_effects is not None
+    row = fit.item_effects.known(read_names(list(weights)).ids, np.empty(0)).row[each != 0]
+    low, high = (end[row] for end in ability_intervals(fit, width))
+    ends = np.sort(each[each != 0] * np.stack([low, high]), axis=0)
+    return float(ends[0].sum()), float(ends[1].sum())
+
+
 def _equal_abilities(
     fit: Fit, names: tuple[Any, ...], values: np.ndarray, covariance: np.ndarray
 ) -> JointTest:
@@ -396,6 +424,8 @@ def _equal_abilities(
         return _no_joint_test(names, NO_COVARIANCE)
     if fit.l2 > WEAK_L2 or not (fit.item_effects and fit.item_effects.free):
         return _no_joint_test(names, HELD)
+    if len(np.unique(_components(fit, names))) > 1:
+        return _no_joint_test(names, OF_COMPONENTS)
     C = np.eye(len(names))[1:] - np.eye(len(names))[0]
     W, q, p = wald(C @ values, C @ covariance @ C.T)
     return JointTest(names, W, q, None, p, covariance_in_words(fit), "of equal abilities")

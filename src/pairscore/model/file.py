@@ -33,7 +33,15 @@ from pairscore.errors import (
 from pairscore.estimators.diagnostics import ItemEffectsTest, NewItems, Pairing
 from pairscore.estimators.inference import Likelihood
 from pairscore.estimators.recession import Recession
-from pairscore.estimators.results import OF_PAIRS, RECORDED, Effects, Fit, ItemEffects, Judges
+from pairscore.estimators.results import (
+    OF_COMPONENTS,
+    OF_PAIRS,
+    RECORDED,
+    Effects,
+    Fit,
+    ItemEffects,
+    Judges,
+)
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.separation import SEPARATED, UNBEATEN
 from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, Wording, make_settings
@@ -90,12 +98,19 @@ SCHEMA: dict[str, Field] = {
     f"{EFFECTS}keys": Field(_K, "u"),
     f"{EFFECTS}ids": Field(_K, NAMES, nan=True),
     f"{EFFECTS}effect": Field(_K, **_HELD),
-    **dict.fromkeys((f"{EFFECTS}std_error", f"{EFFECTS}share"), Field(_K, **_POSITIVE)),
+    f"{EFFECTS}std_error": Field(_K, low=0, nan=True),
+    f"{EFFECTS}share": Field(_K, **_HELD),  # below zero where others' effects say more of an item
     f"{EFFECTS}pair_low": Field(_P, INTEGER, below=_K, rising=True),
     f"{EFFECTS}pair_high": Field(_P, INTEGER, below=_K),
     f"{EFFECTS}pair_weight": Field(_P, **_POSITIVE),
-    f"{EFFECTS}quasi_variance": Field(_K, **_HELD),
+    f"{EFFECTS}quasi_variance": Field(_K, **_HELD, nan=True),
     f"{EFFECTS}along_effects": Field(f"{_K},*", **_HELD),
+    f"{EFFECTS}component": Field(_K, INTEGER, low=-1),
+    **dict.fromkeys(
+        (f"{EFFECTS}certain_winner", f"{EFFECTS}certain_loser"), Field("certain", INTEGER, below=_K)
+    ),
+    f"{EFFECTS}certain_amount": Field("certain", **_POSITIVE),
+    f"{EFFECTS}certain_beside": Field("certain,*", **_HELD),
     f"{RECESSION}directions": Field("parameters,*", **_HELD),
     f"{RECESSION}unit": Field("parameters", **_POSITIVE),
     f"{RECESSION}rows": Field("explained,parameters", **_HELD),
@@ -108,6 +123,7 @@ TOGETHER = (
     tuple(f"{DATA}{name}" for name in ("values", "left", "right", "outcome", "facts")),
     tuple(EFFECTS + name for name in ("keys", "effect", "std_error", "share")),
     tuple(EFFECTS + name for name in OF_PAIRS),
+    tuple(EFFECTS + name for name in OF_COMPONENTS),
     ("covariance_", "std_errors_"),
     tuple(RECESSION + field.name for field in fields(Recession)),
 )
@@ -433,6 +449,9 @@ def _faults_of_arrays(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
             yield f"{missing[0]!r} is missing"
     if header.get("item_effects") and f"{EFFECTS}keys" not in arrays:
         yield f"'{EFFECTS}keys' is missing"
+    beside = arrays.get(f"{EFFECTS}certain_beside")
+    if beside is not None and beside.shape[1] != (len(effects["names"]) if effects else 0):
+        yield f"'{EFFECTS}certain_beside' has another number of effects"
     d = lengths["d"]
     if lengths.get("parameters", d) not in (d, d + 1, d + lengths["effects"]):
         yield f"'{RECESSION}unit' has another number of parameters"

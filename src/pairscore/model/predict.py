@@ -21,6 +21,7 @@ from pairscore.estimators.results import Fit, KnownItems
 
 Outcomes = tuple[np.ndarray, np.ndarray, np.ndarray]
 KEPT_SCORES = 5000  # of compared items, evenly spaced in rank
+AVERAGE = "the average compared item"
 ELO_AVERAGE, ELO_POINTS, ELO_ODDS = 1500.0, 400.0, 10.0  # 400 points are odds of ten to one
 MOST_PLACES = 1000  # compared items that a place among the fitted ones is counted by
 SAME_SCORE = 1e-12  # an item so near to a compared one is taken for it
@@ -79,9 +80,11 @@ def ability_columns(fit: Fit) -> dict[str, list[Any]]:
     nothing = np.full(len(effects.effect), np.nan)
     known = fit.covariance is not None
     quasi = effects.quasi_variance if known and effects.quasi_variance is not None else nothing
+    quasi = np.where(effects.held, np.nan, quasi)
     order = np.argsort(-effects.effect, kind="stable")[: np.isfinite(effects.effect).sum()]
     ability, error = effects.effect[order], (effects.std_error if known else nothing)[order]
-    half, ids = fit.width(0.95) * error, order if effects.ids is None else effects.ids[order]
+    low, high = ability_intervals(fit, fit.width(0.95))
+    ids = order if effects.ids is None else effects.ids[order]
     with np.errstate(invalid="ignore"):  # a quasi-variance may be negative
         quasi_error = np.sqrt(quasi[order])
     columns = {
@@ -89,11 +92,21 @@ def ability_columns(fit: Fit) -> dict[str, list[Any]]:
         "ability": ability,
         "std_error": error,
         "quasi_std_error": quasi_error,
-        "low": ability - half,
-        "high": ability + half,
+        "low": low[order],
+        "high": high[order],
         "rank": shared_ranks(ability),
     }
     return {name: column.tolist() for name, column in columns.items()}
+
+
+def ability_intervals(fit: Fit, width: float) -> tuple[np.ndarray, np.ndarray]:
+    """Ends (N) of the intervals of abilities or item effects, ``width`` errors to either side.
+
+    Those of abilities that only a prior holds are open.
+    """
+    from pairscore.effects.open_abilities import ability_ends
+
+    return ability_ends(fit, width)
 
 
 def shared_ranks(scores: np.ndarray) -> np.ndarray:
@@ -237,7 +250,15 @@ def average_score(fit: Fit) -> float:
 def average_item(fit: Fit) -> str:
     """What scores are measured from, in words."""
     weighted = " (each counted as often as it was compared)" if fit.n_features else ""
-    return f"the average compared item{weighted}"
+    return f"{average_line(fit)}{weighted}"
+
+
+def average_line(fit: Fit) -> str:
+    """The same in few words, for the line at that score."""
+    if fit.item_effects is None or fit.item_effects.component is None:
+        return AVERAGE
+    n = int(np.count_nonzero(fit.item_effects.component == 0))
+    return f"the average of the {n} items that wins link both ways" if n else AVERAGE
 
 
 def scale_of(fit: Fit, name: str = "link") -> Scale:
@@ -342,14 +363,17 @@ def difference_spread(fit: Fit, data: Comparisons) -> np.ndarray:
     two items that met are known better against each other than each by itself.
     """
     from pairscore.effects.circumstances import judges_sharpness
-    from pairscore.effects.item_posterior import shared_variance
+    from pairscore.effects.item_posterior import difference_variance, shared_variance
 
     known = known_items(fit, data.items)
-    variance = 2 * fit.item_effects.sigma2 if fit.item_effects is not None else 0.0
+    variance: Any = 2 * fit.item_effects.sigma2 if fit.item_effects is not None else 0.0
     if known is not None and fit.item_effects is not None:
         rows = known.row[data.left], known.row[data.right]
         variance = known.variance[data.left] + known.variance[data.right]
-        variance = variance - 2 * shared_variance(fit.item_effects, *rows)
+        if fit.item_effects.component is not None:
+            variance = difference_variance(fit.item_effects, *rows)
+        else:
+            variance = variance - 2 * shared_variance(fit.item_effects, *rows)
     return np.sqrt(np.maximum(variance, 0.0)) * np.abs(judges_sharpness(data, fit.judges))
 
 
@@ -390,10 +414,38 @@ def score_intervals(fit: Fit, data: Comparisons, width: float) -> tuple[np.ndarr
         errors = np.hypot(unknown[rows], np.sqrt(np.maximum(variance, 0.0)))
         whole = np.hstack([along, beside])
         low[rows], high[rows] = fit.interval_ends(whole, eta[rows], errors, width)
+        if known is not None:
+            ends = open_ends_of_pairs(fit, known.row[left], known.row[right], width)
+            beyond = eta[rows] - slope[rows] * (scores[left] - scores[right])
+            error = width * np.sqrt(np.maximum(_effects_variance(fit, along, beside), 0.0))
+            least, most = stretched(ends[1], ends[2], slope[rows])
+            low[rows] = np.where(ends[0], least + beyond - error, low[rows])
+            high[rows] = np.where(ends[0], most + beyond + error, high[rows])
         if known is not None or fit.judges is not None:
             held = fit.held_by_prior(whole)
             low[rows][held], high[rows][held] = -np.inf, np.inf
     return low, high
+
+
+def open_ends_of_pairs(
+    fit: Fit, first: np.ndarray, second: np.ndarray, width: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which differences of abilities, by rows of the fit, only a prior holds, and their ends."""
+    if fit.item_effects is None or not fit.item_effects.held.any():
+        nothing = np.full(len(first), np.nan)
+        return np.zeros(len(first), dtype=bool), nothing, nothing
+    from pairscore.effects.open_abilities import open_pair_ends
+
+    return open_pair_ends(fit, first, second, width)
+
+
+def stretched(
+    low: np.ndarray, high: np.ndarray, slope: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of an interval times the slope of a judge, which may be negative or nothing."""
+    with np.errstate(invalid="ignore"):
+        ends = np.where(slope == 0, 0.0, np.stack([slope * low, slope * high]))
+    return ends.min(axis=0), ends.max(axis=0)
 
 
 def _effects_variance(fit: Fit, along: np.ndarray, beside: np.ndarray) -> np.ndarray:

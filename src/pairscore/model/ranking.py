@@ -32,9 +32,11 @@ from pairscore.model.fit_input import Difference, pairs_of_ids
 from pairscore.model.groups import OpenPart, number_groups, without_open_part
 from pairscore.model.predict import (
     PAIR_BLOCK,
+    ability_intervals,
     average_score,
     known_items,
     linear_scores,
+    open_ends_of_pairs,
     outcome_probabilities,
     place_among_fitted,
     refuse_unknown_abilities,
@@ -64,7 +66,7 @@ def rank_intervals_by_pieces(
     covariance: np.ndarray,
     width: float,
     extra_variance: np.ndarray | None = None,
-    held: "HeldPairs | None" = None,
+    held: "HeldPairs | OpenAbilities | None" = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Best and worst rank of each item: how many others are surely better, and surely worse.
 
@@ -124,7 +126,7 @@ class HeldPairs:
         contrasts = values[first] - values[second]
         held = fit.held_by_prior(contrasts) & ~fit.undetermined_contrasts(contrasts)
         first, second = first[held], second[held]
-        low, high = fit.open_ends(contrasts[held], width)
+        low, high = fit.ends_by_comparisons(contrasts[held], width)
         sure = np.zeros((n, n), dtype=bool)
         sure[first, second], sure[second, first] = low > 0, high < 0
         return cls(fit, sure)
@@ -146,6 +148,41 @@ class HeldPairs:
         if self.sure is None:
             return is_better & ~apart, is_worse & ~apart
         better, worse = self.sure[reference][:, rows].T, self.sure[rows][:, reference]
+        return np.where(apart, better, is_better), np.where(apart, worse, is_worse)
+
+
+@dataclass(frozen=True)
+class OpenAbilities:
+    """Ends (n) of the intervals of abilities, of which some are open, and the items' components.
+
+    Of two items of different components, one is surely above the other if its interval is.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    component: np.ndarray
+
+    @classmethod
+    def of_items(cls, fit: Fit, known: KnownItems, width: float) -> "OpenAbilities | None":
+        effects = fit.item_effects
+        if effects is None or effects.component is None or fit.covariance is None:
+            return None
+        low, high = ability_intervals(fit, width)
+        return cls(low[known.row], high[known.row], effects.component[known.row])
+
+    def decide(
+        self,
+        rows: slice,
+        reference: np.ndarray,
+        block: np.ndarray,
+        others: np.ndarray,
+        is_better: np.ndarray,
+        is_worse: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Which of the reference items are surely better, or worse, than those of a block."""
+        apart = self.component[rows, None] != self.component[reference]
+        better = self.low[reference] > self.high[rows, None]
+        worse = self.high[reference] < self.low[rows, None]
         return np.where(apart, better, is_better), np.where(apart, worse, is_worse)
 
 
@@ -201,7 +238,7 @@ class _ItemTable:
             errors = np.where(unknown | held, np.nan, score_errors(centred, fit.covariance))
             low[held], high[held] = -np.inf, np.inf
             if fit.item_effects is None:
-                low[held], high[held] = fit.open_ends(centred[held], width)
+                low[held], high[held] = fit.ends_by_comparisons(centred[held], width)
         beyond = ((values < fit.feature_min) | (values > fit.feature_max)).any(axis=1)
         keys = np.zeros(n, np.uint64) if fit.item_effects is None else feature_keys(values)
         scores = linear_scores(values, fit.coef)
@@ -265,21 +302,24 @@ def rank_pieces(
         errors = np.sqrt((known.share * errors) ** 2 + known.variance)
         variance += known.of_differences
     width = _width(fit, level, simultaneous, n)
+    sure = None if known is None else OpenAbilities.of_items(fit, known, width)
     centred = partial(_centred, fit, pieces, known)
     groups = {}
     if fit.n_groups == 1:
-        order, *ranks = _rank_rows(fit, scores, variance, centred, width)
+        order, *ranks = _rank_rows(fit, scores, variance, centred, width, sure)
     else:
         group, names = number_groups(fit, OpenPart(table.place, table.size))
         order, *ranks = _rank_groups(fit, scores, variance, centred, width, group)
         groups = {"group": names[group[order]]}
     scores, half = scores[order] - average_score(fit), width * errors[order]
     low, high = table.open_low[order], table.open_high[order]
+    if sure is not None:
+        low, high = sure.low[order], sure.high[order]
     return {
         "row": order,
         "score": show(scores),
-        "low": show(np.where(np.isnan(low), scores - half, low)),
-        "high": show(np.where(np.isnan(high), scores + half, high)),
+        "low": show(np.where(np.isnan(low), scores - half, np.minimum(low, scores))),
+        "high": show(np.where(np.isnan(high), scores + half, np.maximum(high, scores))),
         **dict(zip(("rank", "rank_low", "rank_high"), ranks, strict=True)),
         "outside": table.outside[order],
         **groups,
@@ -291,13 +331,18 @@ Ranks = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def _rank_rows(
-    fit: Fit, scores: np.ndarray, variance: np.ndarray, centred: Pieces, width: float
+    fit: Fit,
+    scores: np.ndarray,
+    variance: np.ndarray,
+    centred: Pieces,
+    width: float,
+    sure: "OpenAbilities | None" = None,
 ) -> Ranks:
     """Rows best first, with their rank, best rank and worst rank."""
     order, n = np.argsort(-scores, kind="stable"), len(scores)
     low, high = np.ones(n, dtype=int), np.full(n, n)
     if fit.covariance is not None:
-        held = HeldPairs.of_pieces(fit, n, centred, width)
+        held = sure or HeldPairs.of_pieces(fit, n, centred, width)
         low, high = rank_intervals_by_pieces(
             scores, order, centred, fit.covariance, width, variance, held
         )
@@ -421,7 +466,7 @@ def pair_differences(
             if held.any():
                 open_low[block][held], open_high[block][held] = -np.inf, np.inf
                 if first is None:
-                    ends = fit.open_ends(along[held], width)
+                    ends = fit.open_ends(along[held], values[block][held], width)
                     open_low[block][held], open_high[block][held] = ends
                 errors[block][held] = np.nan
     variance = np.zeros(len(left))
@@ -430,10 +475,14 @@ def pair_differences(
         for items, row, known in ((a, left, first), (b, right, second)):
             refuse_unknown_abilities(fit, known.effect, items.ids, row)
         variance = _variance_of_effects(fit, (first, second), rows)
+        of_items = open_ends_of_pairs(fit, first.row[left], second.row[right], width)
+        for end, known_end in zip((open_low, open_high), of_items[1:], strict=True):
+            end[of_items[0]] = known_end[of_items[0]]
     errors = np.hypot(errors, np.sqrt(variance))
     half, law = width * errors, fit.outcome_law
     averaged = fit.item_effects is not None and not fit.item_effects.free
-    loss, _, win = averaged_probabilities(law, values, np.sqrt(averaged * variance))
+    spread = np.sqrt(variance) if averaged else np.zeros(len(left))
+    loss, _, win = averaged_probabilities(law, values, spread)
     ends = (
         np.where(np.isnan(open_low), values - half, open_low),
         np.where(np.isnan(open_high), values + half, open_high),
@@ -446,10 +495,12 @@ def _variance_of_effects(
     fit: Fit, known: tuple[KnownItems, KnownItems], rows: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
     """Variance of what is not known of the effects of two items, less each other, (n,)."""
-    from pairscore.effects.item_posterior import shared_variance
+    from pairscore.effects.item_posterior import difference_variance, shared_variance
 
     assert fit.item_effects is not None
     (left, right), places = rows, (known[0].row[rows[0]], known[1].row[rows[1]])
+    if fit.item_effects.component is not None:
+        return difference_variance(fit.item_effects, *places)
     variance = known[0].variance[left] + known[1].variance[right]
     variance = variance - 2 * shared_variance(fit.item_effects, *places)
     is_same = (places[0] == places[1]) & (places[0] >= 0)

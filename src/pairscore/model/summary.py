@@ -504,7 +504,11 @@ def _ability_cells(
     """An item's row of the text table."""
     *quasi_error, low, high, rank = quasi_error_ends_and_rank
     numbers = [_number(number, "z.3f") for number in (ability, error, *quasi_error)]
-    interval = "unknown" if np.isnan(low) else f"[{low: .3f}, {high: .3f}]"
+    interval = f"[{low: .3f}, {high: .3f}]"
+    if np.isinf(low) or np.isinf(high):
+        numbers[1:] = ["none"] * len(numbers[1:])
+    if not (np.isfinite(low) and np.isfinite(high)):
+        interval = interval_in_words(low, high, ".3f")
     return [str(name), *numbers, interval, str(rank)]
 
 

@@ -453,10 +453,14 @@ def _unbeaten_check(model: RankRegression, data: Comparisons) -> Check:
     told = [f"{first_few(who)} {how} every comparison" for how, who in found.items() if len(who)]
     noted = [_sentence(note) for note in notes_of(model, UnbeatenItemsWarning)]
     answer = "Every item won some comparisons and lost some."
+    effects = model.item_effects_
+    how = "their scores are as high or low as the shrinkage of the fit allows"
+    if effects is not None and effects.held.any():
+        how = "their intervals are open, and only a prior holds their scores"
     if told:
         answer = (
             f"{'; '.join(told)}. How far such items are from the others the comparisons do not say:"
-            " their scores are as high or low as the shrinkage of the fit allows."
+            f" {how}."
         )
     elif noted:
         answer = noted[0]

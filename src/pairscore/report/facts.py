@@ -25,7 +25,7 @@ from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Wording
 from pairscore.evaluation.measures import CalibrationBin, calibration
 from pairscore.model.contrasts import WITH_RIDGE, effect_intervals
-from pairscore.model.predict import Scale, scale_of
+from pairscore.model.predict import Scale, average_line, scale_of
 from pairscore.model.regression import RankRegression
 from pairscore.model.summary import Summary
 from pairscore.report.checks import Check, checks
@@ -143,6 +143,7 @@ class ReportFacts:
     meaning: str
     summary: list[tuple[str, str]]
     average_score: float
+    average_line: str
     scale: Scale
     has_intervals: bool
     noise: float
@@ -312,6 +313,7 @@ def report_facts(
         meaning=Summary(fit).meaning(),
         summary=[(name, with_spaces(text)) for name, text in Summary(fit).facts()],
         average_score=float(shown.show(np.zeros(1))[0]),
+        average_line=average_line(model.result_),
         scale=shown,
         has_intervals=model.covariance_ is not None,
         noise=model.noise_,

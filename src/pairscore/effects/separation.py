@@ -1,0 +1,187 @@
+"""Where coefficients, effects of comparisons and the tie parameter have no finite size together.
+
+A direction of theta = (coef, effects, t) is one of recession where no comparison becomes less
+likely along it (:mod:`pairscore.estimators.recession`). With a tie parameter an outcome has two
+ends that must not fall (:meth:`pairscore.core.outcomes.TieRule.ends`), of which a direction may
+explain one: a win by much more than the threshold, and a tie at a difference far below it, are both
+certain in the end. So scores and t may grow together where neither would by itself.
+
+What is found is held by the prior that separation gets elsewhere: normal, with standard deviation
+2.5, on standardised coefficients, on effects of a usual size, and on t (Rao and Kupper's threshold,
+the logarithm of Davidson's nu), along these directions and nowhere else.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from pairscore.effects.circumstances import ENDLESS, PreparedFit
+from pairscore.effects.single_comparisons import Optimum, SingleComparisons, climb
+from pairscore.estimators.fit_data import SEPARATION_L2, FitData, ridge_is_weak
+from pairscore.estimators.recession import Recession, explained_by_design, least_certain
+from pairscore.estimators.separation import directions_between
+from pairscore.estimators.settings import Settings
+
+MOST_ROWS_OF_PROGRAM = 20_000  # comparisons of a linear program that looks for separation
+NOT_SEEN = 1e-12  # eigenvalue, over the largest, of a direction that no comparison sees
+
+
+@dataclass(frozen=True, eq=False)
+class Separation:
+    """Directions of recession (p x r), orthonormal in ``unit`` (p), and the ends that they explain.
+
+    ``rows`` (k x p) are what each parameter adds to an end, ``amount`` (k) how often it counts.
+    """
+
+    directions: np.ndarray
+    unit: np.ndarray
+    rows: np.ndarray
+    amount: np.ndarray
+
+    def recession(self, theta: np.ndarray) -> Recession:
+        """What is kept of it at the theta of a fit."""
+        kept = least_certain(self.rows, self.amount, theta)
+        return Recession(self.directions, self.unit, *kept, theta)
+
+    def ridge(self, prepared: PreparedFit, sd: np.ndarray) -> np.ndarray:
+        """The ridge of the rows, and SEPARATION_L2 along directions that it does not hold yet.
+
+        ``sd`` are those of the features.
+        """
+        rows, d = prepared.rows, len(sd)
+        unit = np.concatenate([sd, rows.usual_sizes])
+        unit = np.where(unit > 0, unit, 1.0)
+        held = np.eye(len(unit))[:, np.diag(rows.ridge) >= SEPARATION_L2 * unit**2]
+        if prepared.plain.recession is not None:
+            plain = prepared.plain.recession.directions[:d]
+            held = np.hstack([held, np.pad(plain, ((0, len(unit) - d), (0, 0)))])
+        mine, others = (np.linalg.qr(unit[:, None] * of)[0] for of in (self.directions, held))
+        more = unit[:, None] ** 2 * directions_between(mine, others, unit)
+        return rows.ridge + SEPARATION_L2 * more @ more.T
+
+
+class Climbed(NamedTuple):
+    """The maximum over theta without effects of items.
+
+    ``alone`` is where Newton's method got to, and ``top`` the maximum of what is held: the same
+    where there is no ``separation``. The rows of ``prepared`` have its ridge.
+    """
+
+    prepared: PreparedFit
+    alone: Optimum
+    top: Optimum
+    separation: Separation | None
+
+    @property
+    def endless(self) -> bool:
+        """Whether some effect of comparisons, or the tie parameter, has no finite size."""
+        found, rows = self.separation, self.prepared.rows
+        if found is None or not len(found.amount) or not rows.rule.has_parameter:
+            return endless(rows, self.alone)
+        return endless(rows, self.alone) or bool(found.directions[-1].any())
+
+
+def climb_held(
+    data: FitData, settings: Settings, prepared: PreparedFit, start: np.ndarray, tol: float
+) -> Climbed:
+    """Newton's steps to the maximum, with a ridge along directions in which there is none."""
+    alone = climb(prepared.rows, start, settings.max_iter, tol)
+    found = find_separation(data, settings, prepared, alone)
+    if found is None:
+        return Climbed(prepared, alone, alone, None)
+    rows = replace(prepared.rows, ridge=found.ridge(prepared, data.item_moments.sd))
+    prepared = replace(prepared, rows=rows)
+    top = climb(rows, start, settings.max_iter, tol)
+    return Climbed(prepared, alone, top, found)
+
+
+def endless(rows: SingleComparisons, top: Optimum) -> bool:
+    """Whether some effect of comparisons has no finite size, so that nothing can be said of items
+    beside it.
+    """
+    return bool(np.any(_sizes_of_errors(rows, top)[len(rows.mean) :] > ENDLESS))
+
+
+def _sizes_of_errors(rows: SingleComparisons, top: Optimum) -> np.ndarray:
+    """Standard errors of theta times the usual size of what it multiplies."""
+    unit = np.concatenate([rows.feature_units, rows.usual_sizes])
+    return np.sqrt(np.diag(top.basis.inverse)) * unit
+
+
+def find_separation(
+    data: FitData, settings: Settings, prepared: PreparedFit, alone: Optimum
+) -> Separation | None:
+    """Directions of coefficients, effects and t in which the comparisons are separated.
+
+    They are looked for where the features alone are separated, or Newton's method left some
+    parameter without a finite error: more parameters may explain more. Sides of judges have a law,
+    and coefficients and abilities with a ridge that holds them have no part in it. Of very many
+    comparisons, only what the features alone explain is known; then nothing is said of how large
+    those and the effects are.
+    """
+    rows, plain, d = prepared.rows, prepared.plain.recession, data.X.shape[1]
+    is_one_sided = settings.side_effect and abs(rows.outcome.sum()) == len(rows.outcome)
+    runs_off = np.any(_sizes_of_errors(rows, alone) > ENDLESS)
+    runs_off |= rows.rule.has_parameter and np.any(alone.basis.undetermined)
+    are_free = settings.free_abilities and not settings.l2
+    if are_free or not (plain is not None or is_one_sided or runs_off):
+        return None
+    p = len(alone.theta)
+    unit = np.ones(p)
+    unit[:d] = np.where(rows.feature_units > 0, rows.feature_units, 1.0)
+    if len(rows.left) > MOST_ROWS_OF_PROGRAM:
+        held = np.eye(p) if plain is None else np.eye(p)[:, d:]
+        if plain is not None:
+            held = np.hstack([np.pad(plain.directions, ((0, p - d), (0, 0))), held])
+        held = np.linalg.qr(unit[:, None] * held)[0] / unit[:, None]
+        return Separation(held, unit, np.empty((0, p)), np.empty(0))
+    design, place = _ends(rows, settings.side_by_judge)
+    moving = design / unit
+    if not ridge_is_weak(settings.l2, data.weight_unit):
+        moving[:, :d] = 0.0
+    explained = explained_by_design(moving)
+    if explained is None or not explained.any():
+        return None
+    free, never = (_null_space(moving[some]) for some in (~explained, slice(None)))
+    amount = rows.amount[place]
+    if rows.rule.name == "davidson":
+        amount = amount * _shares_of_ends(design @ alone.theta, place, explained)
+    directions = directions_between(free, never, unit)
+    known = explained & (d > 0)  # rows have no abilities, which move ends
+    return Separation(directions, unit, design[known], amount[known])
+
+
+def _ends(rows: SingleComparisons, side_by_judge: bool) -> tuple[np.ndarray, np.ndarray]:
+    """What each parameter adds to the ends of the outcomes (k x p), and whose they are (k)."""
+    d, c, p = len(rows.mean), rows.context.shape[1], len(rows.ridge)
+    design = np.zeros((len(rows.left), p))
+    design[:, :d] = rows.X[rows.left] - rows.X[rows.right]
+    if side_by_judge:
+        design[:, d : d + c] = rows.context
+    else:
+        design[:, d : d + rows.columns.shape[1]] = rows.columns.toarray()
+    place, of_eta, of_t = rows.rule.ends(rows.outcome)
+    design = of_eta[:, None] * design[place]
+    if rows.rule.has_parameter:
+        design[:, -1] = of_t
+    return design, place
+
+
+def _shares_of_ends(at: np.ndarray, place: np.ndarray, explained: np.ndarray) -> np.ndarray:
+    """How often each end (k) counts as a comparison of its own, under Davidson's rule.
+
+    With ends a and b an outcome has the probability 1 / (1 + exp(-a) + exp(-b)). That is at most
+    the root of f(a) f(b), f logistic; and with b given at most f(b) f(a)^f(b). So the explained
+    ends are never taken for less probable than they are.
+    """
+    first = np.flatnonzero(np.diff(place, prepend=-1))  # each outcome has two, one after the other
+    other = np.empty(len(place), dtype=int)
+    other[first], other[first + 1] = first + 1, first
+    return np.where(explained[other], 0.5, 1 / (1 + np.exp(-np.clip(at[other], -700, 700))))
+
+
+def _null_space(rows: np.ndarray) -> np.ndarray:
+    """What rows (n x p) do not see, orthonormal."""
+    values, vectors = np.linalg.eigh(rows.T @ rows)
+    return vectors[:, values <= NOT_SEEN * values.max(initial=0.0)]
