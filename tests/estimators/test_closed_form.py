@@ -11,7 +11,7 @@ from pairscore import RankRegression
 from pairscore.core.links import Logit, Probit, outcome_pass
 from pairscore.core.scale import NEAR, fit_scale, initial_factor
 from pairscore.data.comparisons import Comparisons
-from pairscore.errors import SeparationWarning
+from pairscore.errors import NotConvergedWarning, PairscoreWarning, SeparationWarning
 from pairscore.estimators.closed_form import is_separated
 from tests.laws import GaussianStudy, limit_factor, mean_slope
 
@@ -445,3 +445,30 @@ def test_a_separated_scale_is_seen(difference, outcome, alone, beside_a_side):
     rows = np.array(difference), np.array(outcome)
     assert is_separated(*rows, np.ones(3, dtype=bool), side=False) == alone
     assert is_separated(*rows, np.ones(3, dtype=bool), side=True) == beside_a_side
+
+
+@pytest.mark.parametrize("method", ["pooled", "paired"])
+@pytest.mark.parametrize("link", [Logit(), Probit()], ids=["logit", "probit"])
+def test_a_scale_that_is_best_at_zero_is_found_with_the_side_effect_there(method, link):
+    """Beside a side effect, the comparisons may contradict the closed form along itself."""
+    found = 0
+    for seed in range(15, 45):
+        rng = np.random.default_rng(seed)
+        ids, x = np.array([f"i{k}" for k in range(8)]), rng.normal(size=8).round(1)
+        left = rng.integers(0, 8, 12)
+        right = (left + rng.integers(1, 8, 12)) % 8
+        won = rng.choice([-1, 1], 12)
+        winner = np.where(won > 0, "left", "right")
+        votes = {"left": ids[left], "right": ids[right], "winner": winner}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", PairscoreWarning)
+            warnings.simplefilter("error", NotConvergedWarning)
+            settings = {"side_effect": True, "inference": None, "link": link}
+            model = RankRegression(method, **settings).fit({"id": ids, "x": x}, votes)
+        along = model.coef_[0] * (x[left] - x[right])
+        if np.abs(along).max() < 1e-6:
+            found += 1
+            share = np.mean(won > 0)
+            assert link.cdf(np.array([model.side_effect_]))[0] == pytest.approx(share, abs=1e-6)
+    assert found >= 2

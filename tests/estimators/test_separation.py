@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from pairscore import Comparisons, RankRegression
+from pairscore import Comparisons, RankRegression, fit_stream
 from pairscore.core.links import get_link
 from pairscore.core.whitening import Basis, whitening_basis
-from pairscore.errors import SeparationWarning
+from pairscore.errors import PairscoreWarning, SeparationWarning
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.separation import Curvature, carry_over
@@ -176,3 +176,39 @@ def test_what_is_held_follows_what_the_rest_determines():
     np.testing.assert_allclose(joined.basis.inverse @ sees.T, moves, atol=1e-10)
     Q = np.eye(5) - V @ np.linalg.solve(V.T @ H2 @ V, V.T @ H2)
     np.testing.assert_allclose(joined.covariance, Q @ C @ C.T @ Q.T, atol=1e-10)
+
+
+def few_votes(seed, n=4, m=4):
+    """Votes with ties on so few items that nearly all are separated."""
+    rng = np.random.default_rng(seed)
+    ids = np.array([f"i{k}" for k in range(n)])
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    winner = rng.choice(["left", "right", "tie"], m)
+    items = {"id": ids, "x": rng.integers(0, n, n).astype(float)}
+    return items, {"left": ids[left], "right": ids[right], "winner": winner}
+
+
+def test_a_tie_beside_separated_comparisons_has_a_maximum_of_its_own():
+    """i1 - i0 + side has no end, and the tie sets 2 (i1 - i0) + side to zero: it is no direction.
+
+    No one has seen the tied pair with sides changed, whose difference grows along with the others.
+    """
+    items = {"id": ["i0", "i1", "i2", "i3"], "x": [0.0, 1.0, 2.0, 3.0]}
+    votes = {"left": ["i1", "i2"], "right": ["i0", "i0"], "winner": ["left", "tie"]}
+    with pytest.warns(SeparationWarning, match="how large 'x', 'side effect' are"):
+        model = RankRegression(side_effect=True).fit(items, votes)
+    assert 2 * model.coef_[0] + model.side_effect_ == pytest.approx(0.0, abs=1e-6)
+    assert model.coef_[0] + model.side_effect_ > 0.3
+
+
+def test_few_votes_with_ties_and_a_side_effect_are_fitted_as_in_a_stream():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PairscoreWarning)
+        for seed in range(30):
+            settings = {"side_effect": True, "inference": "model"}
+            whole = RankRegression(**settings).fit(*few_votes(seed))
+            parts = fit_stream(*few_votes(seed), **settings)
+            for name in ("coef_", "side_effect_"):
+                known, found = getattr(whole, name), getattr(parts, name)
+                np.testing.assert_allclose(found, known, rtol=1e-4, atol=1e-6)

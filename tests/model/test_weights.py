@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from pairscore import Comparisons, RankRegression, fit_stream
+from pairscore import Comparisons, RankRegression, fit_stream, load
 from pairscore.errors import PairscoreWarning
 from pairscore.streaming.merge import merge_rounds, merge_sites
 from pairscore.streaming.rounds import site_round
@@ -225,3 +225,16 @@ def test_the_unit_of_weights_is_that_of_an_average_comparison():
     assert data.number == count[w > 0].sum()
     none, _ = Comparisons.from_frames(X, votes | {"weight": np.full(300, 0.1)})
     assert none.with_relative_weights().weight is None
+
+
+def test_shares_are_at_most_one_so_that_the_model_can_be_read_again(tmp_path):
+    weight = [1.0, 2.5, 0.4, 1.8, 2.2, 0.6, 0.3, 0.9]  # of which sums in two orders differ
+    votes = {"left": ["b", "a"] * 4, "right": ["a", "b"] * 4, "winner": ["left", "right"] * 4}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PairscoreWarning)
+        model = RankRegression(inference="model").fit(
+            {"id": ["a", "b"], "x": [0.0, 1.0]}, votes | {"weight": weight}
+        )
+    assert model.agreement_ == 1.0
+    model.save(tmp_path / "all_agree.npz")
+    assert load(tmp_path / "all_agree.npz").agreement_ == 1.0

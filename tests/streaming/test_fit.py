@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import pairscore
 from pairscore import PairscoreError, RankRegression, fit_stream
-from pairscore.errors import SeparationWarning
+from pairscore.errors import CollinearFeaturesWarning, SeparationWarning
 from pairscore.parts.engines import bytes_of
 from tests.streaming.studies import (
     assert_same_fit,
@@ -247,3 +247,19 @@ def test_progress_goes_from_nothing_to_everything(tmp_path, monkeypatch):
     assert stages[0] == "Comparisons"
     assert seen[stages.index("Scale") - 1].share == 1
     assert all(progress.seconds_left >= 0 for progress in seen)
+
+
+@pytest.mark.parametrize("method", ["pooled", "paired"])
+def test_ties_of_items_that_do_not_differ_leave_the_scale_of_decided_ones_alone(method):
+    """Only items that are alike met, and sides won equally often: no score differs."""
+    items = {"id": ["a", "b", "c", "d"], "x": [0.0, 0.0, 1.0, 1.0]}
+    ends = {"left": ["a", "b", "c", "d"] * 2, "right": ["b", "a", "d", "c"] * 2}
+    votes = ends | {"winner": ["left", "right", "tie", "tie"] * 2}
+    settings = {"method": method, "side_effect": True, "l2": 1.0, "inference": None}
+    with pytest.warns(CollinearFeaturesWarning, match="no two items that met differ"):
+        parts = fit_stream(items, votes, **settings)
+    with pytest.warns(CollinearFeaturesWarning, match="no two items that met differ"):
+        whole = RankRegression(**settings).fit(items, votes)
+    assert parts.coef_ == pytest.approx(whole.coef_, abs=1e-9)
+    assert parts.side_effect_ == pytest.approx(whole.side_effect_, abs=1e-9)
+    assert parts.tie_share_ == whole.tie_share_ == 0.5

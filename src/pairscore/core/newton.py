@@ -133,7 +133,7 @@ def search_by_slope(
         far, slope_far = np.where(too_far, length, far), np.where(too_far, uphill, slope_far)
         near = np.where(too_near, length, near)
         slope_near = np.where(too_near, uphill, slope_near)
-        known = again & np.isfinite(slope_far)
+        known = again & np.isfinite(slope_far) & (slope_far > slope_near)
         rise = np.where(known, slope_far - slope_near, 1.0)
         share = np.clip(np.where(known, -slope_near / rise, 0.5), SHORTEST, 1 - SHORTEST)
         length = np.where(again, near + share * np.where(again, far - near, 0.0), length)

@@ -228,6 +228,10 @@ class ScaleLikelihood:
 def scale_step(params: np.ndarray, here: Any, n_comparisons: float, link: Link) -> Step:
     """Fisher's step, held to less than the factor itself and to one unit of the side effect.
 
+    Where the factor goes to zero, the side effect goes to what is best at the factor that is left,
+    and the gap is that to the best positive factor: a step of both, cut short for one of them, need
+    not lead down. Other steps that are too long are shortened as a whole.
+
     ``here`` has the gradient (2) and the information (2 x 2) at factor and side effect. They are
     brought to one unit: along a closed form of tiny differences the information of its factor is
     tiny beside that of the side effect.
@@ -235,9 +239,13 @@ def scale_step(params: np.ndarray, here: Any, n_comparisons: float, link: Link) 
     unit = np.sqrt(np.maximum(np.diag(here.information), TINY))
     standard = here.information / np.outer(unit, unit)
     step = np.linalg.lstsq(standard, here.gradient / unit, rcond=1e-14)[0] / unit
+    if step[0] > (most := 0.9 * params[0]):
+        of_side = here.gradient[1] - here.information[1, 0] * most
+        step = np.array([most, of_side / max(here.information[1, 1], TINY)])
     gap = float(here.gradient @ step) / n_comparisons
     gap *= 1.0 if link.is_logistic else FISHER_GAP
-    return Step(np.clip(step, [-1 - params[0], -1.0], [0.9 * params[0], 1.0]), gap)
+    too_long = max(-step[0] / (1 + params[0]), abs(step[1]), 1.0)
+    return Step(step / too_long, gap)
 
 
 def fit_scale(
@@ -337,6 +345,8 @@ class AlongScore:
                 slope, fall = float(sums[0]), float(sums[2])
             slope -= self.precision * scale
             low, high = (scale, high) if slope > 0 else (low, scale)
+            if fall + self.precision <= 0:  # differences so small that their squares are zero
+                break
             scale += slope / (fall + self.precision)
             if not low < scale < high:
                 scale = np.sqrt(low * high)

@@ -23,6 +23,7 @@ from pairscore.core.sums import (
     difference_scatter,
     moments,
     scatter_with_sides,
+    share_of,
     tally,
     times_rows,
 )
@@ -378,7 +379,7 @@ def agreement_and_noise(
     if law.rule.has_parameter or decided == 0:  # all comparisons count, decided or not
         noise = law.share_flipped(np.abs(difference), amount)
     else:
-        noise = known.wrong / decided
-    agreement = known.right / decided if decided > 0 else float("nan")
-    shares = {"agreement": agreement, "noise": noise, "tie_share": tied / total}
+        noise = share_of(known.wrong, decided)
+    agreement = share_of(known.right, decided) if decided > 0 else float("nan")
+    shares = {"agreement": agreement, "noise": noise, "tie_share": share_of(tied, total)}
     return shares, known.loglik if tied == 0 and law.scale == 1 else None

@@ -228,7 +228,8 @@ class PairLikelihood:
         if not _none_worse(gain, pairs.win[:, few], pairs.lose[:, few], worst):
             return False
         gain = pairs.differences(scores) + shift[:, None]
-        largest = np.abs(gain).max()
+        seen = pairs.win + pairs.lose > 0  # a pair may have met on one side only
+        largest = np.abs(gain[seen]).max(initial=0.0)
         if largest < SMALLEST_GAIN:
             return False
         return _none_worse(gain, pairs.win, pairs.lose, -1e-4 * largest)

@@ -9,6 +9,7 @@ import numpy as np
 from pairscore.choices import REPEATED
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.passes import one_blas_thread
+from pairscore.core.sums import share_of
 from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.conventions import check_names, rename_votes
 from pairscore.data.folds import ALONE, Workers, number_groups
@@ -122,7 +123,7 @@ def _of_all(data: Comparisons, has_items: bool) -> dict[str, Any]:
     relative = data.with_relative_weights()
     return {
         "n_comparisons": data.number,
-        "tie_share": float(relative.amount @ (data.outcome == 0) / relative.amount.sum()),
+        "tie_share": share_of(relative.amount @ (data.outcome == 0), relative.amount.sum()),
         "record": record_of(None if has_items else data.fingerprint, data.seed),
         "comparisons": data if has_items else None,
     }

@@ -12,6 +12,7 @@ import numpy as np
 from pairscore.core.newton import Derivatives, Step, minimise, solve_falling
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.scale import DECIDED, PRIOR_SD, RIGHT, WRONG, AlongScore, pull_of_decided
+from pairscore.core.sums import share_of
 from pairscore.core.whitening import whitening_basis
 from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import SEPARATION_L2, refuse_too_many_features, ridge_is_weak
@@ -433,9 +434,9 @@ def _agreement(data: StreamData, result: Estimate, fit: Fit) -> dict[str, Any]:
     decided, total = float(sums.totals[DECIDED]), data.first.given
     shares = {
         "decided_scale": scale,
-        "agreement": float(sums.totals[RIGHT]) / decided if decided else float("nan"),
-        "noise": float(sums.totals[WRONG]) / decided if decided else 0.5,
-        "tie_share": data.first.tied / total,
+        "agreement": share_of(sums.totals[RIGHT], decided) if decided else float("nan"),
+        "noise": share_of(sums.totals[WRONG], decided) if decided else 0.5,
+        "tie_share": share_of(data.first.tied, total),
     }
     return shares | {"likelihood": _likelihood(data, result, sums, has_ties)}
 
@@ -462,13 +463,16 @@ def _decided_scale(data: StreamData, scores: np.ndarray, shift: float) -> float:
     """See :func:`pairscore.core.scale.decided_scale`: from the sample, then from all."""
     rows, link = data.first.sample, data.settings.link
     eta = scores[rows.left] - scores[rows.right] + shift
+    rows, eta = rows[eta != 0], eta[eta != 0]  # the others prefer no scale
     unit = data.first.weight_unit
-    square = float(np.average(eta**2, weights=rows.amount))
-    law, precision = OutcomeLaw(TieRule("half", link)), square / 2 / PRIOR_SD**2
-    sd, amount = np.zeros(len(eta)), rows.amount / unit / data.share
     decided = rows.outcome != 0
     if not decided.any():
         return 1.0
+    square = float(np.average(eta**2, weights=rows.amount))
+    if square == 0:  # of differences that are next to nothing
+        return 1.0
+    law, precision = OutcomeLaw(TieRule("half", link)), square / 2 / PRIOR_SD**2
+    sd, amount = np.zeros(len(eta)), rows.amount / unit / data.share
     near: list[float] = []
     for of in (np.ones(len(eta), dtype=bool), decided):
         along = AlongScore(law, eta[of], sd[of], rows.outcome[of], amount[of], precision)

@@ -10,6 +10,7 @@ import numpy as np
 from pairscore.core.newton import solve_falling
 from pairscore.core.sandwich import centred_meat
 from pairscore.core.scale import PRIOR_SD, Scale
+from pairscore.core.sums import share_of
 from pairscore.errors import (
     PairscoreError,
     RoundNeededWarning,
@@ -232,8 +233,8 @@ def _shares(
         scale = float(np.exp(of_decided - of_all))
     place = float(np.clip(best + np.log(scale), at[0], at[-1]))
     decided, right = arrays["agreed"].tolist()
-    noise = float(lagrange(at, place) @ arrays["wrong"]) / decided
-    return {"decided_scale": scale, "agreement": right / decided, "noise": noise}
+    noise = share_of(float(lagrange(at, place) @ arrays["wrong"]), decided)
+    return {"decided_scale": scale, "agreement": share_of(right, decided), "noise": noise}
 
 
 def _with_intervals(
@@ -323,7 +324,7 @@ def _model(point: Point, estimate: Estimate, shares: dict[str, Any]) -> RankRegr
         n_comparisons=data.n_given,
         record=record_of(point.digest, None) | {"sites": point.to_record()},
         feature_names=terms.features,
-        **{"tie_share": data.tied / data.given} | shares,
+        **{"tie_share": share_of(data.tied, data.given)} | shares,
     )
     notes: list[Note] = [*estimate.notes, *feature_notes(fit, estimate), *side_notes(fit, estimate)]
     scope = "" if fit.covariance is None else AT_SITES

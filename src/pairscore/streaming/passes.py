@@ -102,6 +102,9 @@ class Sample:
     def __len__(self) -> int:
         return len(self.left)
 
+    def __getitem__(self, rows: np.ndarray) -> "Sample":
+        return Sample(*(column[rows] for column in vars(self).values()))
+
 
 @dataclass(frozen=True)
 class FirstSums(Sums):
