@@ -25,7 +25,14 @@ from pairscore.data.items import (
     refuse_other_lists,
     say_absent,
 )
-from pairscore.data.tables import ID_COLUMN, Columns, list_lengths, look_up, without_rounding_errors
+from pairscore.data.tables import (
+    ID_COLUMN,
+    Columns,
+    list_lengths,
+    look_up,
+    whole_numbers,
+    without_rounding_errors,
+)
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 
 NO_LEVEL, UNKNOWN_LEVEL = -1, -2
@@ -286,7 +293,7 @@ class Recipe:
     def ids(self, table: Columns) -> np.ndarray | None:
         """Names of the items, of shape (N,); None where they are known by their row number."""
         self.refuse_absent(table.columns)
-        return None if self.id is None else table[self.id]
+        return None if self.id is None else whole_numbers(table[self.id])
 
     def refuse_absent(self, columns: Collection[str]) -> None:
         """Every column that the recipe reads must be among ``columns``; others do no harm."""
