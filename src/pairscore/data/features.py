@@ -36,11 +36,12 @@ from pairscore.data.tables import (
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 
 NO_LEVEL, UNKNOWN_LEVEL = -1, -2
+LEAVE_OUT = ", or leave these items out"  # where a remedy has it, no other words but of this follow
 GAP_REMEDIES = {
     "mean-with-flag": "no value was missing there in the fit, so it has no flag for them: fill them"
-    " in, or leave these items out",
-    "item-effect": "the fit has no effect for these items: fill in their values, or leave them out",
-    "new": "fill them in, or leave these items out, as a fit with missing='drop-items' does",
+    f" in{LEAVE_OUT}",
+    "item-effect": f"the fit has no effect for these items: fill in their values{LEAVE_OUT}",
+    "new": f"fill them in{LEAVE_OUT}, as a fit with missing='drop-items' does",
     "refuse": (
         "fill in the missing values, or fit with missing='drop-items', missing='mean-with-flag' or"
         " missing='item-effect'"
@@ -455,7 +456,7 @@ def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarra
             f" {first_few(map(repr, dict.fromkeys(found)))}"
         )
         known = first_few(map(repr, levels), 8)
-        remedy = f"it knew {known}: leave these items out, or include such items in the fit"
+        remedy = f"known levels: {known}; include such items in the fit{LEAVE_OUT}"
         entries = [(int(row), name, level) for row, level in zip(unknown, found, strict=True)]
         raise BadEntriesError(what, remedy, "items", entries, reason)
     return np.where(codes[:, None] == NO_LEVEL, np.nan, codes[:, None] == np.arange(len(levels)))
