@@ -90,7 +90,8 @@ class BadRowsError(PairscoreError):
 
     def __init__(self, file: str, rows: Sequence[BadRow], hint: str = ""):
         self.file, self.rows = file, tuple(rows)
-        self.hint = hint or f"correct or remove them{self._missing()}"
+        them = "it" if len({row.line for row in self.rows}) == 1 else "them"
+        self.hint = hint or f"correct or remove {them}{self._missing()}"
         super().__init__(file, self.rows, hint)  # pickle calls the constructor with these
 
     @property
@@ -104,7 +105,9 @@ class BadRowsError(PairscoreError):
         words = [word for word in self.words if word and "\n" not in word]
         if not 0 < len(words) <= MOST_WORDS:
             return ""
-        return f", or, if they stand for missing values, pass na={words!r}"
+        is_one = len(self.rows) == 1
+        stand = "it stands for a missing value" if is_one else "they stand for missing values"
+        return f", or, if {stand}, pass na={words!r}"
 
     def __str__(self) -> str:
         lines = [str(row) for row in self.rows[:SHOWN_ROWS]]

@@ -15,6 +15,7 @@ from python_calamine import CalamineWorkbook
 
 from pairscore.files.tables import read_table
 from pairscore.files.typed import NewSheet, fill_workbook
+from pairscore.files.write import write_table
 from pairscore.model.regression import load
 from tests.cli.running import run
 
@@ -114,6 +115,78 @@ def test_the_scores_of_the_others_are_those_without_the_bad_ones(clinic, tmp_pat
     said = run("rank m.npz 'new patients.xlsx' --unknown stop -o never.csv", code=2).stderr
     assert "'pending'" in said
     assert not (tmp_path / "never.csv").exists()
+
+
+def test_items_that_are_not_scored_are_listed_once_with_one_line_on_each_kind_of_fault(tmp_path):
+    """A cell '<5' was also missing, a blank id None, one of two rows with an id was ranked."""
+    rng = np.random.default_rng(3)
+    a, kind = (
+        rng.normal(size=30).round(3),
+        np.array(["x", "y", "z"], dtype=object)[rng.permutation(30) % 3],
+    )
+    ids = np.array([f"p{row:02}" for row in range(30)], dtype=object)
+    write_table({"id": ids, "a": a, "kind": kind}, "i.csv")
+    left = rng.integers(0, 30, 200)
+    right = (left + rng.integers(1, 30, 200)) % 30
+    won = np.where(a[left] - a[right] + rng.logistic(size=200) > 0, "left", "right")
+    write_table({"left": ids[left], "right": ids[right], "winner": won}, "v.csv")
+    run("fit i.csv v.csv --categorical kind -o m.npz")
+    (tmp_path / "new.csv").write_text(
+        "id,a,kind\nn1,1,x\nn2,<5,y\n,1,z\nn4,1,w\nn5,1,x\nn5,3,x\nn6,,y\nn7,2,y\n"
+    )
+    done = run("rank m.npz new.csv -o r.csv")
+    assert done.stderr.splitlines() == [
+        "Note: 6 of 8 items could not be scored, and are not in the ranking:",
+        "  'n2': line 3, column 'a': not a number: '<5'",
+        "  line 4, column 'id': missing: ''",
+        "  'n4': line 5, column 'kind': a level that the fit did not know: 'w'",
+        "  'n5': line 6, column 'id': an id of several items: 'n5'",
+        "  'n5': line 7, column 'id': an id of several items: 'n5'",
+        "  'n6': line 8, column 'a': missing: ''",
+        "Note: not a number: if they mean that a value is missing, --na '<5' says so.",
+        "Note: a level that the fit did not know: known levels: 'x', 'y', 'z'; include such items"
+        " in the fit.",
+        "Note: missing: fill them in.",
+        "Note: missing: give every item an id.",
+        "Note: an id of several items: keep one row per item.",
+        "Note: all of these are in 'r.csv.bad-rows.csv'.",
+    ]
+    assert {*read_table("r.csv", identifiers=("id",))["id"]} == {"n1", "n7"}
+    # all bad items are told where none is to be left out
+    said = run("rank m.npz new.csv --unknown stop -o never.csv", code=2).stderr
+    for line in (3, 4, 5, 7, 8):
+        assert f"line {line}, column" in said
+    assert not (tmp_path / "never.csv").exists()
+    said = run("rank m.npz new.csv -o r.pdf", code=2).stderr
+    assert ".xlsx" in said
+    assert not any(kind in said for kind in (".xls,", ".xls.", ".xlsm", ".ods"))
+
+
+def test_a_workbook_with_comparisons_alone_has_sheets_of_judges(tmp_path):
+    """It was refused, for lack of items, though one file alone has comparisons."""
+    rng = np.random.default_rng(4)
+    ids = np.array([f"p{row:02}" for row in range(12)], dtype=object)
+    sheets = []
+    for judge in ("Ann", "Bob"):
+        left = rng.integers(0, 12, 80)
+        right = (left + rng.integers(1, 12, 80)) % 12
+        won = np.where(left - right + 9 * rng.normal(size=80) > 0, "left", "right").astype(object)
+        columns = {"left": ids[left], "right": ids[right], "winner": won}
+        sheets.append(NewSheet(judge, columns))
+    fill_workbook(tmp_path / "ab.xlsx", sheets)
+    fill_workbook(tmp_path / "one.xlsx", sheets[:1])
+    said = run("fit ab.xlsx -o m.npz --keep-data").stderr
+    assert "comparisons from 2 sheets, 'Ann', 'Bob'" in said
+    model = load("m.npz")
+    assert model.n_features_in_ == 0
+    assert Counter(model.comparisons_.judge.tolist()) == {"Ann": 80, "Bob": 80}
+    run("fit one.xlsx -o m.npz")
+    assert load("m.npz").n_comparisons_ == 80
+    run("fit ab.xlsx --sheet Bob -o m.npz")
+    assert load("m.npz").n_comparisons_ == 80
+    # a sheet of items alone has no comparisons
+    fill_workbook(tmp_path / "items.xlsx", [NewSheet("Items", {"id": ids, "a": np.arange(12.0)})])
+    assert "items and comparisons are two tables" in run("fit items.xlsx", code=2).stderr
 
 
 def test_a_column_of_numbers_with_many_words_is_named_with_a_proposal(clinic, tmp_path):

@@ -274,3 +274,87 @@ def test_the_rule_by_rows():
     mostly[0] = -1  # one mistake in ten does not make row numbers ids
     with pytest.raises(PairscoreError, match="by row number or by 'x'"):
         choose_ids({None: [rows], "x": [np.where(mostly < 0, -1, rows[::-1])]})
+
+
+def refused(way, items, votes, **columns):
+    """The sentence of a refusal, in Python or by a command."""
+    if way in (WAYS["fit"], WAYS["fit --stream"]):
+        items.to_csv("i.csv", index=False)
+        votes.to_csv("v.csv", index=False)
+        stream = "--stream" if way is WAYS["fit --stream"] else ""
+        return run(f"fit i.csv v.csv {stream} -o m.npz", code=2).stderr
+    with pytest.raises(PairscoreError) as error:
+        way(items, votes, **columns)
+    return str(error.value)
+
+
+@every_way
+@pytest.mark.parametrize("column", ["nr", "product"])
+@pytest.mark.parametrize("fault", ["twice", "empty"])
+def test_ids_with_one_fault_are_no_feature_beside_row_numbers(way, column, fault):
+    """One id that is empty or occurs twice, and the column was a feature, items row numbers."""
+    items, votes = study(shuffled(), column)
+    items[column] = items[column].astype("Int64")
+    items.loc[7, column] = items.loc[3, column] if fault == "twice" else pd.NA
+    said = refused(way, items, votes)
+    assert f"'{column}'" in said
+    assert "that the comparisons name" in said
+    if way is WAYS["fit"]:
+        assert (
+            f"line 9, column '{column}': {'an id already' if fault == 'twice' else 'miss'}" in said
+        )
+    else:
+        assert ("row 8" if "i." in said else "row 7") in said
+        assert "give every item an id of its own" in said
+
+
+@pytest.mark.parametrize("options", ["--auto", "--missing mean-with-flag"])
+def test_an_empty_id_is_no_missing_value_of_a_feature(options):
+    items, votes = study(shuffled(), "nr")
+    items.astype({"nr": "Int64"}).assign(nr=lambda of: of["nr"].mask(of.index == 7)).to_csv(
+        "i.csv", index=False
+    )
+    votes.to_csv("v.csv", index=False)
+    said = run(f"fit i.csv v.csv {options} -o m.npz", code=2).stderr
+    assert "line 9, column 'nr': missing" in said
+
+
+def test_ids_of_text_with_one_fault_are_found_in_columns_of_any_name():
+    ids = np.array([f"p{number:03}" for number in shuffled()], dtype=object)
+    items, votes = study(ids, "product")
+    items.loc[7, "product"] = items.loc[3, "product"]
+    items.to_csv("i.csv", index=False)
+    votes.rename(columns={"left": "eins", "right": "zwei"}).to_csv("v.csv", index=False)
+    said = run("fit i.csv v.csv -o m.npz", code=2).stderr
+    assert "line 9, column 'product': an id already seen" in said
+
+
+@pytest.mark.parametrize("way", [in_memory, of_comparisons, fit_stream, from_parquet])
+def test_ids_that_a_dataframe_made_doubles_are_found(way):
+    items, votes = study(shuffled(), "nr")
+    right = way(items, votes, id="nr")
+    doubles = items.astype({"nr": float}), votes.astype({"left": float, "right": float})
+    for others in ((doubles[0], votes), (items, doubles[1]), doubles):
+        with pytest.warns(PairscoreWarning, match="the ids of the items are in 'nr'"):
+            found = way(*others)
+        np.testing.assert_array_equal(found.coef_, right.coef_)
+        named = way(others[0].rename(columns={"nr": "id"}), others[1])
+        np.testing.assert_array_equal(named.coef_, right.coef_)
+
+
+@pytest.mark.parametrize("way", [in_memory, of_comparisons])
+def test_ids_as_text_and_as_numbers_are_not_taken_for_row_numbers(way):
+    items, votes = study(shuffled(), "nr")
+    text = items.astype({"nr": str}), votes.astype({"left": str, "right": str})
+    assert "'nr' has the ids that the comparisons name" in refused(way, text[0], votes)
+    assert "make both text, or both numbers" in refused(way, items, text[1])
+    assert way(*text).agreement_ > 0.7
+
+
+def test_numbers_that_are_no_ids_stay_features():
+    """Row numbers are the ids where no column could be, also beside counts and other codes."""
+    items, votes = study(np.arange(60), "count")
+    rng = np.random.default_rng(2)
+    for other in (np.arange(60) % 37, 10_000 + 7 * np.arange(60), rng.integers(0, 60, 60)):
+        fit = in_memory(items.assign(count=other), votes)
+        assert fit.feature_names_in_.tolist() == ["count", "a", "b"]

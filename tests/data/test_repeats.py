@@ -81,6 +81,52 @@ def test_a_part_of_the_votes_and_votes_that_contain_all_are_repeated_too():
         model.update(longer)
 
 
+@pytest.mark.parametrize("n", [N, 3])
+@pytest.mark.parametrize("where", ["first", "last", "middle"])
+def test_an_export_that_grows_is_repeated_in_part(n, where):
+    """All rows of the last export and some new ones counted the old ones twice."""
+    monday, tuesday, wednesday = (pd.DataFrame(votes(seed=seed, n=n)) for seed in (1, 2, 3))
+    model = RankRegression().fit(items(), monday).update(tuesday)
+    grown = {"first": [tuesday, wednesday], "last": [wednesday, tuesday]}
+    grown["middle"] = [wednesday[:90], tuesday, wednesday[90:]]
+    words = {"first": "the first 2", "last": "the last 2"}
+    with pytest.raises(PairscoreError, match="already in the model, in the same order") as said:
+        model.update(pd.concat(grown[where]))
+    if where == "middle":
+        assert "of 400 comparisons (from number" in str(said.value)
+    else:
+        assert words[where] in str(said.value)  # 200, and what follows by chance on three items
+    assert model.n_comparisons_ == 400
+    assert model.update(pd.concat(grown[where]), repeated="add").n_comparisons_ == 800
+
+
+def test_a_dozen_rows_of_an_export_are_enough():
+    first, second = pd.DataFrame(votes()), pd.DataFrame(votes(seed=2))
+    model = RankRegression().fit(items(), first)
+    with pytest.raises(PairscoreError, match="the first 12 of 212 comparisons are already"):
+        model.update(pd.concat([first[-12:], second]))
+
+
+def test_pairs_in_the_same_order_with_other_answers_are_ordinary_data():
+    """Every judge is given the same list, and most agree on the easy pairs."""
+    first = votes()
+    second = first | {"winner": first["winner"].copy()}
+    other = np.arange(19, 200, 20)
+    second["winner"][other] = np.where(second["winner"][other] == "left", "right", "left")
+    model = RankRegression().fit(items(), first)
+    assert model.update(second).n_comparisons_ == 400
+
+
+@pytest.mark.parametrize("m", [2, 3, 9])
+def test_a_small_file_twice_is_refused(m):
+    first, small, other = votes(), votes(m=m, seed=2), votes(m=m, seed=3)
+    model = RankRegression().fit(items(), first).update(small)
+    with pytest.raises(PairscoreError, match=f"{m} comparisons are already in the model"):
+        model.update(small)
+    assert model.update(other).n_comparisons_ == 200 + 2 * m
+    assert model.update(other, repeated="add").n_comparisons_ == 200 + 3 * m
+
+
 def test_equal_rows_alone_are_ordinary_data():
     """On a board of three models every row has been there before, and so have short runs."""
     first, second = votes(m=4000, n=3), votes(m=4000, n=3, seed=2)

@@ -114,7 +114,7 @@ SENTENCES = {
     "a column without a name": (b",x\na,1\n", "1 column of "),
     "too few cells": (
         b"id,x\na,1\nb\n",
-        "has 1 bad row; correct or remove them:\n  line 3: 1 cell instead of 2: 'b'",
+        "has 1 bad row; correct or remove it:\n  line 3: 1 cell instead of 2: 'b'",
     ),
     "too many cells": (b"id,x\na,1\nb,2,3\n", "line 3: 3 cells instead of 2: 'b,2,3'"),
     "physical lines": (b'id,x\n"a\n\nb",1\nc,2,3\n', "line 5: 3 cells instead of 2"),
@@ -130,15 +130,15 @@ SENTENCES = {
     ),
     "a short row among missing ones": (
         b"x,y\n" + b"1,NA\nNA,2\n" * 20 + b"5\n",
-        "1 bad row; correct or remove them:\n  line 42: 1 cell instead of 2: '5'",
+        "1 bad row; correct or remove it:\n  line 42: 1 cell instead of 2: '5'",
     ),
     "a row much too short": (
         b",".join(b"f%d" % k for k in range(41)) + b"\n1,x,3,4\n",
-        "1 bad row; correct or remove them:\n  line 2: 4 cells instead of 41",
+        "1 bad row; correct or remove it:\n  line 2: 4 cells instead of 41",
     ),
     "a row much too long": (
         b"x,y\n1,2\np,2,3,4,5\n",
-        "has 1 bad row; correct or remove them:\n  line 3: 5 cells instead of 2: 'p,2,3,4,5'",
+        "has 1 bad row; correct or remove it:\n  line 3: 5 cells instead of 2: 'p,2,3,4,5'",
     ),
     "two in one row": (
         b"x,y\n" + b"1,2\n" * 20 + b"p,q\n",

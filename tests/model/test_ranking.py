@@ -881,13 +881,22 @@ def test_items_that_cannot_be_scored_are_left_out_if_asked(kind):
     new = pd.DataFrame({"id": ["x", "y", "z"], "a": [1.0, np.nan, 2.0]})
     new["tissue"] = ["dry", "wet", "bone"]
     table = kind(new.to_dict("list")) if kind is dict else new
-    with pytest.raises(PairscoreError, match="did not know"):
+    with pytest.raises(
+        PairscoreError, match=r"did not know.*, or rank the others with unknown='sk"
+    ):
         model.rank(table)
+    with pytest.raises(
+        PairscoreError, match="fill them in, or rank the others with unknown='skip'"
+    ):
+        model.rank(new[:2])
     with pytest.warns(PairscoreWarning, match="2 of 3 items could not be scored, and are not") as w:
         ranking = model.rank(table, unknown="skip")
     assert "'tissue': a level that the fit did not know" in str(w[0].message)
     assert isinstance(ranking, kind)
     assert list(ranking["id"]) == ["x"]
+    twice = pd.concat([new[:1], new[:1].assign(a=3.0), new[:1].assign(id="v")])
+    with pytest.warns(PairscoreWarning, match="2 of 3 items could not be scored"):
+        assert list(model.rank(twice, unknown="skip")["id"]) == ["v"]
     np.testing.assert_array_equal(ranking["score"], model.rank(new[:1])["score"])
     with pytest.raises(PairscoreError, match="unknown is 'no'; use 'stop' or 'skip'"):
         model.rank(table, unknown="no")

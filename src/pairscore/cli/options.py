@@ -336,9 +336,10 @@ def refuse_twice(comparisons: tuple[Path, ...]) -> None:
 
 def is_alone(items: Path, comparisons: tuple[Path, ...]) -> bool:
     """Whether one file was given, and has comparisons alone."""
+    from pairscore.files.choose_sheets import are_all_comparisons
     from pairscore.files.source import table_kind
 
-    return not comparisons and table_kind(items) != "workbook"
+    return not comparisons and (table_kind(items) != "workbook" or are_all_comparisons(items))
 
 
 def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) -> None:

@@ -2,7 +2,7 @@
 ``predict`` says who will win, and ``compare`` which model says it best.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -294,17 +294,24 @@ class Unscored:
         """Say first how many items were left out, then which, and why."""
         if not self.rows:
             return
+        from pairscore.data.features import LEAVE_OUT
         from pairscore.files.write import is_xlsx, write_bad_rows
 
         n = len(self.ids)
-        lines = [f"{self.ids[row]!r}: {bad}" for row, bad in self.rows[:SHOWN_FAULTS]]
+        lines = [
+            str(bad) if self.ids[row] is None else f"{self.ids[row]!r}: {bad}"
+            for row, bad in self.rows[:SHOWN_FAULTS]
+        ]
         n_more = len(self.rows) - len(lines)
         lines += [f"and {n_more:,} more"] if n_more else []
         show_note(
             f"{n:,} of {plural(n + n_scored, 'item', ',')} could not be scored, and"
             f" {'is' if n == 1 else 'are'} not in the ranking:\n  " + "\n  ".join(lines)
         )
-        show_notes(f"{error.rows[0].reason}: {error.hint}." for error in self.errors)
+        show_notes(
+            f"{error.rows[0].reason}: {error.hint.partition(LEAVE_OUT)[0]}."
+            for error in self.errors
+        )
         if output is not None and str(output) != "-" and not is_xlsx(output):
             path = Path(f"{output}.bad-rows.csv")
             if write_bad_rows(self.errors, path, decimal):
@@ -333,7 +340,7 @@ def rank_file(
     try:
         return rank_stored(fit, items, id, {}, **asked, **reading)
     except BadRowsError:
-        words = words_among_numbers(fit, items, id, reading) if unknown == "skip" else {}
+        words = words_among_numbers(fit, items, id, reading)
         if not words:
             raise
         return rank_stored(fit, items, id, words, **asked, **reading)
@@ -396,13 +403,15 @@ def rank_stored(
                 raise texts[0]
             columns = rank()
         except BadEntriesError as error:
-            faults = [*texts, *pieces.faults()]
+            others = [*without_entries(pieces.faults(), texts)]
             if unknown == "skip":
-                unscored = items_unscored(faults, pieces)
+                unscored = items_unscored([*texts, *others], pieces)
             if len(unscored.ids) == pieces.n_rows:
                 raise BadFilesError(unscored.errors) from error
             if unknown == "stop":
-                raise locate_faults(faults, table, {"id": recipe.id or "id"}) from error
+                located = locate_faults(others, table, {"id": recipe.id or "id"}).errors
+                words_in = items_unscored(texts, pieces).errors  # cells that were read as missing
+                raise BadFilesError([*words_in, *located]) from error
             pieces = ItemPieces(table, recipe, unscored.ids)
             columns = rank()
     rows = columns.pop("row")
@@ -458,12 +467,25 @@ def words_as_faults(pieces: Any, words: dict[tuple[int, str], str]) -> list[BadE
     return [BadEntriesError(what, remedy, "items", entries, "not a number")]
 
 
+def without_entries(
+    faults: Iterable[BadEntriesError], told: Iterable[BadEntriesError]
+) -> Iterator[BadEntriesError]:
+    """Faults of other cells than those that were told: a cell that is no number is not missing."""
+    known = {(row, column) for fault in told for row, column, _ in fault.entries}
+    for fault in faults:
+        entries = [entry for entry in fault.entries if entry[:2] not in known]
+        if entries:
+            yield BadEntriesError(fault.what, fault.remedy, fault.table, entries, fault.reason)
+
+
 def items_unscored(faults: list[BadEntriesError], pieces: Any) -> Unscored:
     """The rows of all faults, with their ids and where they are in the file."""
+    from pairscore.data.items import with_same_ids
     from pairscore.errors import BadRow, BadRowsError
 
     id, rows, errors = pieces.recipe.id, [], []
-    for fault in faults:
+    names = pieces.names_of(range(pieces.n_rows))
+    for fault in (with_same_ids(one, [*names.values()]) for one in faults):
         lines = pieces.table.locate([(row, id or column) for row, column, _ in fault.entries])
         bad = [
             (
@@ -476,7 +498,7 @@ def items_unscored(faults: list[BadEntriesError], pieces: Any) -> Unscored:
         ]
         rows += bad
         errors.append(BadRowsError(pieces.table.source.shown, [of for _, of in bad], fault.remedy))
-    ids = pieces.names_of({row for row, _ in rows})
+    ids = {row: names[row] for row in sorted({row for row, _ in rows})}
     return Unscored(ids, sorted(rows, key=lambda one: one[0]), errors)
 
 

@@ -25,15 +25,23 @@ from pairscore.data.items import (
     refuse_other_lists,
     say_absent,
 )
-from pairscore.data.tables import ID_COLUMN, Columns, list_lengths, look_up, without_rounding_errors
+from pairscore.data.tables import (
+    ID_COLUMN,
+    Columns,
+    list_lengths,
+    look_up,
+    whole_numbers,
+    without_rounding_errors,
+)
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 
 NO_LEVEL, UNKNOWN_LEVEL = -1, -2
+LEAVE_OUT = ", or leave these items out"  # where a remedy has it, no other words but of this follow
 GAP_REMEDIES = {
     "mean-with-flag": "no value was missing there in the fit, so it has no flag for them: fill them"
-    " in, or leave these items out",
-    "item-effect": "the fit has no effect for these items: fill in their values, or leave them out",
-    "new": "fill them in, or leave these items out, as a fit with missing='drop-items' does",
+    f" in{LEAVE_OUT}",
+    "item-effect": f"the fit has no effect for these items: fill in their values{LEAVE_OUT}",
+    "new": f"fill them in{LEAVE_OUT}, as a fit with missing='drop-items' does",
     "refuse": (
         "fill in the missing values, or fit with missing='drop-items', missing='mean-with-flag' or"
         " missing='item-effect'"
@@ -286,7 +294,7 @@ class Recipe:
     def ids(self, table: Columns) -> np.ndarray | None:
         """Names of the items, of shape (N,); None where they are known by their row number."""
         self.refuse_absent(table.columns)
-        return None if self.id is None else table[self.id]
+        return None if self.id is None else whole_numbers(table[self.id])
 
     def refuse_absent(self, columns: Collection[str]) -> None:
         """Every column that the recipe reads must be among ``columns``; others do no harm."""
@@ -448,7 +456,7 @@ def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarra
             f" {first_few(map(repr, dict.fromkeys(found)))}"
         )
         known = first_few(map(repr, levels), 8)
-        remedy = f"it knew {known}: leave these items out, or include such items in the fit"
+        remedy = f"known levels: {known}; include such items in the fit{LEAVE_OUT}"
         entries = [(int(row), name, level) for row, level in zip(unknown, found, strict=True)]
         raise BadEntriesError(what, remedy, "items", entries, reason)
     return np.where(codes[:, None] == NO_LEVEL, np.nan, codes[:, None] == np.arange(len(levels)))

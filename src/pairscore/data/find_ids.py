@@ -4,11 +4,12 @@ One rule for tables in memory, files and streams. A column can have the ids if e
 entry, no two have the same, and at least nine in ten of the names in the comparisons are among
 them. Of several, the one is taken that has the most of these names. Row numbers count as such a
 column, and are taken only where no other can be. Where two are left that mean different items, the
-user is asked, unless the name of one says that it has ids.
+user is asked, unless the name of one says that it has ids. A column that could have the ids but for
+a few entries, which are empty or occur twice, is refused rather than taken for a feature.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -24,11 +25,11 @@ from pairscore.data.tables import (
     ids_of,
     is_hashable,
     is_missing,
+    whole_numbers,
 )
-from pairscore.errors import PairscoreError, first_few
+from pairscore.errors import BadEntriesError, PairscoreError, first_few, first_rows
 
 MATCH = 0.9  # share of the names in the comparisons that a column of ids must have
-LARGEST_WHOLE = 2.0**53  # up to which a double holds every whole number
 
 
 class IdsUnclearError(PairscoreError):
@@ -101,24 +102,74 @@ def distinct(column: Column) -> np.ndarray:
     return np.fromiter(known, dtype=object, count=len(known))
 
 
-def as_ids(column: Column, from_file: bool = False) -> np.ndarray | None:
-    """A column as ids, if every entry is there and occurs once: whole numbers, or text.
+class IdColumn(NamedTuple):
+    """A column that may have the ids, and its rows without an entry, or with one seen before."""
 
-    In a file all numbers are doubles, so that those may be whole numbers too.
-    """
-    if column.codes is not None and len(column.values) < len(column.codes):
-        return None  # some text occurs twice
-    values = column.to_numpy()
-    if from_file and values.dtype.kind == "f":
-        whole = np.all(np.abs(values) < LARGEST_WHOLE) and np.all(values == np.floor(values))
-        values = values.astype(np.int64) if whole else values
-    if len(values) < 2 or values.dtype.kind not in "iuOU":
+    values: np.ndarray
+    missing: list[int]
+    repeated: list[int]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every item has an entry that no other has."""
+        return not (self.missing or self.repeated)
+
+
+def most_faults(n_items: int) -> int:
+    """How many items may have no id, or that of another, before a column is something else."""
+    return max(1, int((1 - MATCH) * n_items))
+
+
+def as_ids(column: Column) -> IdColumn | None:
+    """A column as ids, if nearly every entry is there and occurs once: whole numbers, or text."""
+    if len(column) < 2 or len(column) - len(column.values) > 2 * most_faults(len(column)):
+        return None  # too many repeat
+    values = whole_numbers(column.to_numpy())
+    if values.dtype.kind not in "iuOU":
         return None
-    if values.dtype.kind in "iu":
-        return values if len(np.unique(values)) == len(values) else None
+    if values.dtype.kind in "iu" and len(np.unique(values)) == len(values):
+        return IdColumn(values, [], [])
     entries = values.tolist()
-    texts = (isinstance(e, str) and bool(e.strip()) for e in entries)
-    return values if all(texts) and len(set(entries)) == len(entries) else None
+    is_text = isinstance(next((e for e in entries if not is_missing(e)), None), str)
+    missing, repeated, seen = [], [], set()
+    for row, entry in enumerate(entries):
+        if is_missing(entry) or (is_text and isinstance(entry, str) and not entry.strip()):
+            missing.append(row)
+        elif not isinstance(entry, str if is_text else int) or isinstance(entry, bool):
+            return None
+        elif entry in seen:
+            repeated.append(row)
+        seen.add(entry if is_hashable(entry) else None)
+        if len(missing) + len(repeated) > most_faults(len(entries)):
+            return None
+    return IdColumn(values, missing, repeated)
+
+
+class FaultyIdsError(BadEntriesError):
+    """A column has the ids that the comparisons name, but for entries that are no ids."""
+
+    @property
+    def column(self) -> str:
+        """The column."""
+        return self.entries[0][1]
+
+
+def _faulty(column: str, of: IdColumn) -> FaultyIdsError:
+    rows = sorted({*of.missing, *of.repeated})
+    ids = of.values.tolist()
+    entries = [(row, column, None if row in of.missing else ids[row]) for row in rows]
+    empty = f"is empty in {first_few(f'row {row}' for row in of.missing)}" * bool(of.missing)
+    twice = first_rows(of.repeated, [ids[row] for row in of.repeated])
+    again = f"has an id for the second time in {twice}" * bool(of.repeated)
+    return FaultyIdsError(
+        f"the column {column!r} has the ids that the comparisons name, but"
+        f" {' and '.join(filter(None, [empty, again]))}",
+        "give every item an id of its own, or add a column"
+        f" {ID_COLUMN!r} with the row numbers if these are meant",
+        "items",
+        entries,
+        "missing or already seen, in the column with the ids that the comparisons name",
+    )
 
 
 def find_rows(
@@ -170,35 +221,98 @@ def find_id_column(
             return None
     kinds = {str(name): kind for name, kind in table.schema.items() if str(name) not in others}
     likely = [n for n, kind in kinds.items() if not (kind == nw.String or kind.is_temporal())]
-    from_file = isinstance(table, Columns) and table.from_file
     ids = {
         str(name): of
         for name in table.columns
         if str(name) in kinds
         and str(name) not in (features or ())
         and not (features is None and likely == [str(name)])  # else no feature is left
-        and (of := as_ids(column_of(table, name), from_file)) is not None
+        and (of := as_ids(column_of(table, name))) is not None
     }
     default = ids_of(table)
     return choose_among(ids, default, len(table), names, by_text)
 
 
 def choose_among(
-    ids: Mapping[str, np.ndarray],
+    ids: Mapping[str, IdColumn],
     default: np.ndarray | None,
     n_items: int,
     names: Sequence[np.ndarray],
     by_text: bool,
 ) -> str | None:
-    """The column that has the ids, of columns that could; ``default`` are those of an index."""
+    """The column that has the ids, of columns that could; ``default`` are those of an index.
+
+    Raises
+    ------
+    FaultyIdsError
+        If no column has them, but one would if a few of its entries were right.
+    IdsUnclearError
+        If two may have them; or if one has them as text and the comparisons as numbers.
+    """
     if not ids or not any(len(one) for one in names):
         return None
     rows: dict[str | None, list[np.ndarray]] = {
-        column: find_rows(of, n_items, names, by_text) for column, of in ids.items()
+        column: find_rows(of.values, n_items, names, by_text) for column, of in ids.items()
     }
-    rows[None] = find_rows(default, n_items, names, by_text)
-    numbered = np.arange(n_items)
+    by_row = find_rows(default, n_items, names, by_text)
+    right = {column: of.values for column, of in ids.items() if of.is_right}
+    if right:
+        in_order = _in_order(right)
+        found = choose_ids({column: rows[column] for column in right} | {None: by_row}, in_order)
+        if found is not None:
+            return found
+    if default is not None and all(np.all(side >= 0) for side in by_row):
+        return None  # those of an index
+    for column, of in ids.items():
+        if not of.is_right and _has_names(column, of, rows[column], names):
+            raise _faulty(column, of)
+    if not by_text:
+        _refuse_other_kinds(ids, by_row, n_items, names)
+    return None
+
+
+def _in_order(ids: Mapping[str, np.ndarray]) -> list[str]:
+    """Columns that number the rows."""
     whole = {column: of for column, of in ids.items() if of.dtype.kind in "iu"}
-    return choose_ids(
-        rows, [column for column, of in whole.items() if np.array_equal(of, numbered)]
-    )
+    return [column for column, of in whole.items() if np.array_equal(of, np.arange(len(of)))]
+
+
+def _has_names(
+    column: str, of: IdColumn, rows: Sequence[np.ndarray], names: Sequence[np.ndarray]
+) -> bool:
+    """Whether a column with faults has nearly all names of the comparisons.
+
+    In one that is called so, each fault may stand for a name that it does not have.
+    """
+    if np.mean(np.concatenate([*rows]) >= 0) >= MATCH:
+        return True
+    sides = zip(names, rows, strict=True)
+    unknown = {name for one, row in sides for name in one[row < 0].tolist()}
+    known = {row for side in rows for row in side[side >= 0].tolist()}
+    n_faults = len(of.missing) + len(of.repeated)
+    return has_word(column, ID_WORDS) and len(unknown) <= n_faults < len(known)
+
+
+def _refuse_other_kinds(
+    ids: Mapping[str, IdColumn],
+    by_row: Sequence[np.ndarray],
+    n_items: int,
+    names: Sequence[np.ndarray],
+) -> None:
+    """Numbers in one table that are text in the other name the same items, and match no row."""
+    for column, of in ids.items():
+        rows = find_rows(of.values, n_items, names, by_text=True)
+        if np.mean(np.concatenate([*rows]) >= 0) < MATCH or all(map(np.array_equal, rows, by_row)):
+            continue
+        side = next(k for k, row in enumerate(rows) if np.any(row >= 0))
+        place = int(np.flatnonzero(rows[side] >= 0)[0])
+        name, id = names[side].tolist()[place], of.values.tolist()[rows[side][place]]
+        raise IdsUnclearError(
+            f"the column {column!r} has the ids that the comparisons name, but {id!r} is"
+            f" {_kind(id)} in the items and {name!r} {_kind(name)} in the comparisons; make both"
+            " text, or both numbers."
+        )
+
+
+def _kind(entry: Any) -> str:
+    return "text" if isinstance(entry, str) else "a number"

@@ -1,7 +1,7 @@
 """The item table: which items are compared, and the numeric features that describe them."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -397,6 +397,9 @@ def _example(frame: Frame, name: Any, kind: str) -> str:
     return f"{name!r} ({kind}, e.g. {shown(entry if is_missing(entry) else str(entry))})"
 
 
+SEEN_ID = "an id already seen"
+
+
 def refuse_bad_ids(ids: np.ndarray) -> None:
     """Every item has an id, and no other item has the same; ``ids`` has the shape (N,)."""
     if ids.dtype.kind in "iu" and ids.ndim == 1 and len(np.unique(ids)) == len(ids):
@@ -419,7 +422,16 @@ def refuse_bad_ids(ids: np.ndarray) -> None:
             f" {first_rows(repeated, [names[row] for row in repeated])}"
         )
         entries = [(row, ID_COLUMN, names[row]) for row in repeated]
-        raise BadEntriesError(what, "keep one row per item", "items", entries, "an id already seen")
+        raise BadEntriesError(what, "keep one row per item", "items", entries, SEEN_ID)
+
+
+def with_same_ids(fault: BadEntriesError, ids: Sequence[Any]) -> BadEntriesError:
+    """A fault of ids that occur again, of all items that have them: none of these is surer."""
+    if fault.reason != SEEN_ID or not len(ids):
+        return fault
+    shared = {value for _, _, value in fault.entries}
+    entries = [(row, ID_COLUMN, id) for row, id in enumerate(ids) if id in shared]
+    return BadEntriesError(fault.what, fault.remedy, "items", entries, "an id of several items")
 
 
 def _refuse_lists(names: list[Any]) -> None:

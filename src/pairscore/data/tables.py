@@ -236,12 +236,30 @@ def column_of(frame: Frame, name: str) -> Column:
 def ids_of(frame: Frame) -> np.ndarray | None:
     """The column of ids; else the pandas index, unless it only numbers the rows (0, 1, 2, ...)."""
     if ID_COLUMN in frame.columns:
-        return column_of(frame, ID_COLUMN).to_numpy()
+        return whole_numbers(column_of(frame, ID_COLUMN).to_numpy())
     index = None if isinstance(frame, Columns) else nw.maybe_get_index(frame)
     if index is None:
         return None
-    ids = np.asarray(index)
+    ids = whole_numbers(np.asarray(index))
     return None if ids.dtype.kind in "iu" and np.array_equal(ids, np.arange(len(ids))) else ids
+
+
+LARGEST_WHOLE = 2.0**53  # up to which a double holds every whole number
+
+
+def whole_numbers(ids: np.ndarray) -> np.ndarray:
+    """Ids that are whole numbers, but held as doubles, as integers; others as they are.
+
+    Dataframes turn integers into doubles where one is missing, which stays so: None.
+    """
+    if ids.dtype.kind != "f" or not ids.size:
+        return ids
+    known = ids[~np.isnan(ids)]
+    if not np.all(np.abs(known) < LARGEST_WHOLE) or not np.all(known == np.floor(known)):
+        return ids
+    if len(known) == len(ids):
+        return ids.astype(np.int64)
+    return np.array([None if one != one else int(one) for one in ids.tolist()], dtype=object)
 
 
 def to_array(values: Any, what: str) -> np.ndarray:

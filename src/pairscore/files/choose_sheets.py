@@ -83,6 +83,16 @@ def choose_sheets(
     return ChosenSheets(items, votes, rest)
 
 
+def are_all_comparisons(file: Any) -> bool:
+    """Whether a workbook has comparisons alone: every sheet with a table has columns for them."""
+    book = _book(file)
+    if book is None or not book.sheets:
+        return False
+    told, twins, _ = _signs(book, book.sheets[0], book.sheets)
+    is_alike = len(sheets_with_comparisons(book, book.sheets)) == len(book.sheets)
+    return is_alike and (told or (twins and len(book.sheets) > 1))
+
+
 @dataclass(frozen=True)
 class _Book:
     """A workbook: the sheets that have tables, and the names of the columns of each."""

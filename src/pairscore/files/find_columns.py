@@ -90,16 +90,19 @@ def as_texts(table: Columns, rows: int | None = None) -> Texts:
 Rows = Mapping[str, int]  # by the id of an item, its row
 
 
-def id_columns(items: Texts) -> dict[str | None, Rows]:
-    """The columns that could name items: filled, and each entry once; with the row of each."""
+def id_columns(items: Texts, faults: int = 0) -> dict[str | None, Rows]:
+    """The columns that could name items: filled, and each entry once; with the row of each.
+
+    So many ``faults`` at most are entries that are missing, or occur again.
+    """
     rows = {
-        name: {entry: row for row, entry in enumerate(column.tolist())}
+        name: {entry: row for row, entry in enumerate(column.tolist()) if entry is not None}
         for name, column in items.items()
     }
     return {
         name: known
         for name, known in rows.items()
-        if 1 < len(items[name]) == len(known) and None not in known
+        if 1 < len(items[name]) <= len(known) + faults and known
     }
 
 

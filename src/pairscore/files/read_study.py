@@ -13,10 +13,12 @@ from pairscore.data.conventions import VOTE_ROLES, VoteColumns
 from pairscore.data.feature_options import kinds_of_text
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.data.find_ids import (
+    FaultyIdsError,
     IdsUnclearError,
     find_id_column,
     found_words,
     id_settings,
+    most_faults,
     names_in,
 )
 from pairscore.data.items import Items, plain_id
@@ -288,7 +290,10 @@ class _Reader:
         if self.items.recipe is not None:
             table = self.files[0].read_texts()
             settings = {"features": self.items.recipe.sources}
-        return find_id_column(table, names_in(votes), by_text=True, **settings)
+        try:
+            return find_id_column(table, names_in(votes), by_text=True, **settings)
+        except FaultyIdsError as error:
+            return error.column  # as ids, they are refused with their lines
 
     def _with_id(self, id: str) -> "_Reader":
         """A reader of the same files with the ids of the items in this column."""
@@ -310,6 +315,12 @@ class _Reader:
         roles, codes = self.votes.roles([*texts[1]]), set(map(str, self.rules.winner_codes or {}))
         ids, expected = self._ids(texts[0]), self._id(texts[0])
         found = find_columns(ids, texts[1], roles, codes, expected)
+        if (
+            found is None
+            and (likely := self._ids(texts[0], most_faults(len(next(iter(texts[0].values()))))))
+            != ids
+        ):
+            found = find_columns(likely, texts[1], roles, codes, expected)
         if found is None or not found.is_complete:
             self._refuse_swapped(texts)
             if isinstance(error, NoLayoutError):
@@ -335,14 +346,18 @@ class _Reader:
             return self.items.recipe_for(names).id
         return self.items.settings.get("id") or ("id" if "id" in names else None)
 
-    def _ids(self, texts: Texts) -> dict[str | None, Rows]:
-        """Columns that could name the items, the expected one first, row numbers last."""
+    def _ids(self, texts: Texts, faults: int = 0) -> dict[str | None, Rows]:
+        """Columns that could name the items, the expected one first, row numbers last.
+
+        Of so many items at most the entry may be missing, or that of another.
+        """
         expected, named = self._id(texts), id_settings(self.items.settings)
         first: dict[str | None, Rows] = {}
         if expected in texts:
             first = {expected: {entry: row for row, entry in enumerate(texts[expected].tolist())}}
         others = {*(named["features"] or ()), *named["others"]}
-        ids = {name: rows for name, rows in id_columns(texts).items() if name not in others}
+        likely = id_columns(texts, faults)
+        ids = {name: rows for name, rows in likely.items() if name not in others}
         n_items = len(next(iter(texts.values()), ()))
         return first | ids | ({} if first else {None: {str(row): row for row in range(n_items)}})
 

@@ -23,6 +23,7 @@ KINDS = (
     | dict.fromkeys((".jsonl", ".ndjson"), "jsonl")
     | dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), "workbook")
 )
+WRITTEN = [end for end, kind in KINDS.items() if kind != "workbook" or end == ".xlsx"]
 # what people have tables in that no program reads as one
 NO_TABLES = {".pdf", ".doc", ".docx", ".odt", ".rtf", ".ppt", ".pptx", ".png", ".jpg", ".jpeg"}
 NO_TABLES |= {".html", ".htm", ".numbers", ".sav", ".rds", ".rdata", ".pkl", ".pickle"}
@@ -120,7 +121,7 @@ def table_kind(path: Any, *, to_write: bool = False) -> str:
             refuse_no_table(str(path))
         raise PairscoreError(
             f"{without_password(str(path))!r} does not show what kind of table it is; give it a"
-            f" name that ends in {first_few(KINDS, 12)}."
+            f" name that ends in {first_few(WRITTEN if to_write else KINDS, 12)}."
         )
     return kind
 

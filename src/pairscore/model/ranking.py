@@ -13,8 +13,9 @@ from pairscore.choices import UNKNOWN_RULES
 from pairscore.core.links import scheffe_width
 from pairscore.core.outcomes import averaged_probabilities
 from pairscore.data.comparisons import Comparisons
+from pairscore.data.features import LEAVE_OUT
 from pairscore.data.folds import feature_keys
-from pairscore.data.items import Items, table_like
+from pairscore.data.items import Items, table_like, with_same_ids
 from pairscore.data.tables import (
     ID_COLUMN,
     Column,
@@ -411,7 +412,8 @@ def scored_items(items: Any, read: Callable[[Any], Items]) -> Items:
     if (ids := ids_of(frame)) is not None:
         columns.setdefault(ID_COLUMN, Column(ids))
     table = Columns(columns)
-    faults = all_faults(read, table)
+    names = table[ID_COLUMN].tolist() if ID_COLUMN in table.columns else []
+    faults = [with_same_ids(fault, names) for fault in all_faults(read, table)]
     bad = sorted({row for fault in faults for row, _, _ in fault.entries})
     if len(bad) == len(table):
         return read(items)  # which says what is wrong with all of them
@@ -595,7 +597,16 @@ class PairPredictions:
         fit = self._fitted()
         if unknown == "skip" and items is not None and not isinstance(items, Items):
             return rank_items(fit, scored_items(items, self.items), **asked)
-        return rank_items(fit, self.items(items), **asked)
+        try:
+            table = self.items(items)
+        except BadEntriesError as error:
+            remedy = (
+                f"{error.remedy.partition(LEAVE_OUT)[0]}, or rank the others with unknown='skip'"
+            )
+            raise BadEntriesError(
+                error.what, remedy, error.table, error.entries, error.reason
+            ) from None
+        return rank_items(fit, table, **asked)
 
     def difference(self: Any, a: Any, b: Any = None, *, level: float = 0.95) -> Difference:
         """Score of ``a`` minus score of ``b``, with its interval and the chance that ``a`` wins.

@@ -18,7 +18,14 @@ from pairscore.choices import NO_SIDES
 from pairscore.core.passes import counts_once
 from pairscore.data.conventions import check_names
 from pairscore.data.features import Recipe
-from pairscore.data.find_ids import as_ids, choose_among, distinct, find_id_column, id_settings
+from pairscore.data.find_ids import (
+    FaultyIdsError,
+    as_ids,
+    choose_among,
+    distinct,
+    find_id_column,
+    id_settings,
+)
 from pairscore.data.items import (
     Items,
     are_computable,
@@ -413,8 +420,14 @@ def find_item_ids(
             ids[name] = of
     if not ids:
         return None
-    n_items = len(next(iter(ids.values())))
-    return choose_among(ids, None, n_items, _first_names(comparisons, layout), by_text=True)
+    n_items = len(next(iter(ids.values())).values)
+    try:
+        return choose_among(ids, None, n_items, _first_names(comparisons, layout), by_text=True)
+    except FaultyIdsError:
+        if len({part.name for part in parts}) > 1:
+            raise
+        with located(parts[0].name, 0):
+            raise
 
 
 def _is_label(kind: "pa.DataType") -> bool:
