@@ -20,7 +20,13 @@ import numpy as np
 
 from pairscore.errors import PairscoreError, did_you_mean, first_few, shown, without_password
 from pairscore.files.source import KINDS as FILE_KINDS
-from pairscore.files.source import MAX_LINE, refuse_bad_names, refuse_device, refuse_no_table
+from pairscore.files.source import (
+    MAX_LINE,
+    refuse_address,
+    refuse_bad_names,
+    refuse_device,
+    refuse_no_table,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,6 +46,12 @@ KINDS = {
 BYTES_PER_ROW = 16  # of a text file, of which nobody has counted the rows
 REASON_LENGTH = 200  # characters of what Arrow says
 DEEPEST = 100  # brackets of JSON within each other; a table has two
+# where the keys of a store belong
+KEY_VARIABLES = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "gcs": "GOOGLE_APPLICATION_CREDENTIALS",
+}
 JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 
@@ -227,10 +239,15 @@ def _find_on_store(address: str) -> list[str]:
     from pyarrow.fs import FileSelector, FileType
 
     place, mark, options = address.partition("?")
-    if re.match(r"[^/]*@|[^/:]*:(?![0-9]*(/|$))", place.partition("://")[2]):
+    scheme, _, rest = place.partition("://")
+    scheme = scheme.lower()
+    refuse_address(address)
+    # Azure writes container@account
+    before = r"[^/]*@" if scheme in KEY_VARIABLES else r"[^/]*:[^/]*@"
+    if re.match(rf"{before}|[^/:]*:(?![0-9]*(/|$))", rest):
+        instead = f", and set {KEY_VARIABLES[scheme]}" if scheme in KEY_VARIABLES else ""
         raise PairscoreError(
-            f"{without_password(address)!r} has a key in it; leave it out, and set"
-            " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            f"{without_password(address)!r} has a key in it; leave it out{instead}."
         )
     place = re.sub(r"(?<=[^:/])/+$", "", place)
     fixed = re.split(r"[*\[]", place)[0].rpartition("/")[0] if has_magic(place) else place
