@@ -247,3 +247,18 @@ def test_progress_goes_from_nothing_to_everything(tmp_path, monkeypatch):
     assert stages[0] == "Comparisons"
     assert seen[stages.index("Scale") - 1].share == 1
     assert all(progress.seconds_left >= 0 for progress in seen)
+
+
+def test_a_list_of_tables_is_fitted_as_one():
+    items, votes = draw()
+    tables = [votes.slice(0, 700), {name: votes[name][700:] for name in votes.column_names}]
+    whole, parts = fit_stream(items, votes), fit_stream(items, tables)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-9)
+    np.testing.assert_allclose(parts.std_errors_, whole.std_errors_, rtol=1e-5)
+    with pytest.raises(PairscoreError, match="entry 2 of the list of comparisons is the name of a"):
+        fit_stream(items, [votes, "votes.csv"])
+    with pytest.raises(PairscoreError, match="the comparisons are 7; give files"):
+        fit_stream(items, [votes, 7])
+    strange = votes.set_column(0, votes.column_names[0], pa.array(["nobody"] * len(votes)))
+    with pytest.raises(PairscoreError, match="table 2 of the comparisons"):
+        fit_stream(items, [votes, strange])

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from io import RawIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -55,6 +55,7 @@ KEY_VARIABLES = {
 JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 
+@runtime_checkable
 class Partition(Protocol):
     """A part of a table that one task reads by itself; it can be pickled.
 
@@ -166,7 +167,7 @@ def partitions(
     source
         A file, a folder with files of one kind at any depth, a pattern (``votes/*.parquet``), the
         address of one of these on an object store, a list of such, an Arrow table or any
-        dataframe, or a list of partitions.
+        dataframe, or a list of tables or partitions.
     partition_rows : int
         Rows of a Parquet file in one partition, about.
     anywhere : bool
@@ -177,13 +178,25 @@ def partitions(
     if not isinstance(source, list | tuple):
         return [TablePartition(_arrow_table(source))]
     if source and not isinstance(source[0], str | Path):
-        return list(source)
+        return [_partition(one, number) for number, one in enumerate(source, 1)]
     files = [file for name in source for file in find_files(_whole_name(str(name), anywhere))]
     if twice := [file for file in dict.fromkeys(files) if files.count(file) > 1]:
         raise PairscoreError(
             f"{first_few(map(repr, twice))} would be counted twice; name every file once."
         )
     return [part for file in files for part in _partitions_of_file(file, partition_rows)]
+
+
+def _partition(one: Any, number: int) -> Partition:
+    """A partition as it is, or a table as one; messages say which of the list it is."""
+    if isinstance(one, Partition):
+        return one
+    if isinstance(one, str | Path):
+        raise PairscoreError(
+            f"entry {number} of the list of comparisons is the name of a file, and those before are"
+            " tables; give either files or tables."
+        )
+    return TablePartition(_arrow_table(one), f"table {number} of the comparisons")
 
 
 def _whole_name(name: str, anywhere: bool) -> str:
