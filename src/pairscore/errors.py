@@ -257,19 +257,21 @@ def _as_escape(sign: re.Match[str]) -> str:
     return sign[0].encode("unicode_escape").decode("ascii")
 
 
-# user:key of an address without an @; a setting of it behind a question mark; password=... as the
-# addresses of PostgreSQL have it
+# user:key of an address without an @; a setting of it behind a question mark or a #; password=...
+# as the addresses of PostgreSQL have it; user:key@host: as ssh copies files
 KEYS_OF_STORE = re.compile(
     r"""(\b[a-zA-Z][\w+.-]+:/{1,2}[^:@/\s?'"\[]+):(?![0-9]*(?:[/?,;.)'"\s]|$))[^'"\s]*"""
 )
 KEYS_BEHIND = re.compile(
-    r"""([?&;](?:sig|[\w.-]*(?:pass|pwd|secret|token|key|signature|credential|auth)[\w.-]*)=)"""
+    r"""([?&;#](?:sig|sas|[\w.-]*(?:pass|pwd|secret|token|key|signature|credential|auth)[\w.-]*)=)"""
     r"""[^&\s'";]+""",
     re.IGNORECASE,
 )
 PASSWORD = re.compile(
     r"""(password\s*=\s*)('(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|[^&\s]+)""", re.IGNORECASE
 )
+
+KEYS_OF_HOST = re.compile(r"""(?<![\w./:@-])([\w.+-]{2,}):(?![/\\])[^\s'"]*@(?=[\w.-]+[:/])""")
 
 
 def without_password(text: str) -> str:
@@ -287,6 +289,7 @@ def without_password(text: str) -> str:
     # a path has one slash of the two; a port has only digits
     text = re.sub(rf"(\w:/+[^:@\s]*):{password}@", r"\1@", text, flags=re.DOTALL)
     text = KEYS_OF_STORE.sub(r"\1:…", text)
+    text = KEYS_OF_HOST.sub(r"\1@", text)
     text = KEYS_BEHIND.sub(r"\1…", text)
     return PASSWORD.sub(r"\1…", text)
 

@@ -126,6 +126,11 @@ def test_a_reference_that_is_none_is_refused_in_a_sentence(study, option, said):
         ([""] * 6, "left out, because they have no value at all: 'more'."),
         (["7"] * 6, "left out, because all items have the same: 'more'."),
         (["yes"] * 6, "left out, because all items have the same: 'more'."),
+        (
+            ["yes", "", "yes", "", "", ""],
+            "left out, because it has one value and is blank for 4 of 6 items: 'more'; if blank"
+            " means something, write it in the cells.",
+        ),
     ],
 )
 def test_auto_is_not_stopped_by_a_column_that_is_empty_or_always_the_same(entries, note, tmp_path):
@@ -139,6 +144,7 @@ def test_auto_is_not_stopped_by_a_column_that_is_empty_or_always_the_same(entrie
     files = [tmp_path / name for name in ("items.csv", "votes.csv")]
     done = run("fit", *files, "--auto", "-o", tmp_path / "model.npz")
     assert f"Note: {note}" in done.stderr
+    assert done.stderr.count("'more'") == 1  # it does not become a category as well
     assert load(tmp_path / "model.npz").feature_names_in_.tolist() == ["x"]
     run("rank", tmp_path / "model.npz", files[0])
 

@@ -555,6 +555,25 @@ def test_an_address_is_said_to_be_no_file():
     assert "'s3://bucket/items.csv' is an address and not a file; pairscore fit --stream" in said
 
 
+@pytest.mark.parametrize("stream", ["", " --stream"])
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("abfs://c@account.invalid/x?sas=geheim", "'abfs://c@account.invalid/x?sas=…' is "),
+        ("https://host.invalid/x.csv#access_token=geheim", "; download it, and give the file"),
+        ("ann:geheim@host:/x.csv", "'ann@host:/x.csv'"),
+        ("https://ann:geheim@host.invalid/x", "; download it, and give the file"),
+        ("postgresql://ann:geheim@host.invalid/db", "; name it with --db, and give a query"),
+    ],
+)
+def test_no_key_of_an_address_is_shown(address, sentence, stream):
+    write_table({"id": ["a", "b"], "mass": [1.0, 2.0]}, "items.csv")
+    said = run(f"fit items.csv {address}{stream} -o m.npz", code=2).stderr
+    assert sentence in said
+    assert said.count("\n") == 1
+    assert not [word for word in ("geheim", "AWS") if word in said]
+
+
 def test_dates_and_names_are_not_proposed_as_categories(study):
     _, items, _ = study
     dates = np.array([f"{row % 28 + 1:02d}.03.2023" for row in range(30)], dtype=object)

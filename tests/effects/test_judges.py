@@ -429,6 +429,28 @@ def test_agreement_is_unknown_without_repeats_and_perfect_judges_have_no_ceiling
     assert judge_agreement(data.with_outcome(few)) == {}  # ties count neither way
 
 
+def test_no_ceiling_is_below_what_a_score_predicts():
+    """A judge who answers by a coin agrees with a careful one in half of the pairs, and one score
+    predicts three quarters of their answers; the ceiling of equal judges would be a half.
+    """
+    rng, n = np.random.default_rng(0), 400
+    left = np.repeat(rng.integers(0, 100, n), 2)
+    right = (left + 1 + np.repeat(rng.integers(0, 98, n), 2)) % 100
+    by_score = np.where(left > right, 1, -1)
+    outcome = np.where(np.tile([True, False], n), by_score, rng.choice([1, -1], 2 * n))
+    judge = np.tile(["careful", "coin"], n)
+    data = Comparisons(np.arange(100.0)[:, None], left, right, outcome, judge=judge)
+    assert judge_agreement(data)["between"]["ceiling"] < 0.7
+    found = judge_agreement(data, accuracy=0.75)["between"]
+    assert (found["ceiling"], found["ceiling_high"]) == (None, None)
+    assert found["in_words"].endswith(" pairs)")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = RankRegression().fit(data)
+    assert model.agreement_ == pytest.approx(0.75, abs=0.05)
+    assert model.judge_agreement_["between"] == found
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_a_few_repeated_pairs_set_no_ceiling(same):
     items = Items(np.arange(4.0)[:, None], ("x",))

@@ -251,6 +251,27 @@ def test_item_effects_that_only_all_comparisons_show_are_told():
     assert "not in the trials" not in choice.in_words
 
 
+def test_a_setting_that_is_kept_without_a_gain_says_why():
+    """A table had "-0.0008 ± 0.0052 kept", and the summary no reason for item effects."""
+    choice = quietly(draw(1, item_sd=2.0), use="known")
+    trial = next(one for one in choice.trials if one.added == ("item_effects",))
+    assert trial.verdict == "kept"
+    lossy = replace(trial, gain=Score(-0.001, 0.005))
+    assert lossy.verdict == "kept: items differ beyond their features (p < 0.0001)"
+    slopes = replace(lossy, added=("judge_slopes",), effects_test=None)
+    assert slopes.verdict == "kept: in all comparisons together, judges clearly differ"
+    assert replace(trial, gain=Score(np.nan, np.nan)).verdict == "kept"
+
+
+def test_item_effects_are_said_to_be_used_also_where_slopes_were_added_later():
+    data = draw_with_a_coin(1, n=50, m=900, item_sd=1.5)[0]
+    choice = quietly(data, side_effect=False, l2=0.0)
+    assert choice.settings.keys() == BOTH
+    assert any(trial.kept and trial.added == ("item_effects",) for trial in choice.trials)
+    said = dict(choice.model.summary().facts())["item effects"]
+    assert said.startswith("used, because items differ beyond their features (p ")
+
+
 # -- settings that help only together --------------------------------------------------------------
 
 BOTH = {"item_effects", "judge_slopes"}

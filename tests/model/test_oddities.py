@@ -112,6 +112,8 @@ def test_few_comparisons_and_some_losses_are_no_sign(won, lost, is_said):
     if is_said:
         side = "left" if won > lost else "right"
         assert texts[0].startswith(f"the {side} item won {max(won, lost)} of {won + lost} ")
+        how_many = "nearly all" if won and lost else "them all"
+        assert texts[0].endswith(f"if the {side} item did win {how_many}, leave it as it is.")
 
 
 def test_coins_are_called_one_sided_by_nobody():

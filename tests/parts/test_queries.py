@@ -343,6 +343,11 @@ def test_a_query_that_shows_the_password_does_not_get_it_shown(postgres):
         ("s3://KEY:geheim@bucket/votes", "s3://KEY@bucket/votes"),
         ("--db=postgresql://ann:ge heim@host", "--db=postgresql://ann@host"),
         ("see http://ann:geheim@host/x", "see http://ann@host/x"),
+        ("abfs://c@account/votes?sas=geheim", "abfs://c@account/votes?sas=…"),
+        ("https://host/x.csv#access_token=geheim", "https://host/x.csv#access_token=…"),
+        ("there is no file 'ann:geheim@host:/x.csv'", "there is no file 'ann@host:/x.csv'"),
+        ("ann:ge/h@im@host:/x.csv", "ann@host:/x.csv"),
+        (r"C:\Users/ann@home/x.csv", r"C:\Users/ann@home/x.csv"),
         ("SELECT 'a://b' AS a, x::int FROM t -- @", "SELECT 'a://b' AS a, x::int FROM t -- @"),
     ],
 )

@@ -125,7 +125,11 @@ def test_text_files_of_an_object_store_are_read(store):
         ("s3://league/none/*.parquet", "there are no tables at"),
         ("s3://", "there are no tables at 's3://'"),
         ("abc://league/games", "is not the address of a table"),
-        ("s3://KEY:geheim@league/games", "^'s3://KEY@league/games' has a key in it"),
+        ("s3://KEY:geheim@league/games", "^'s3://KEY@league/games' has a key in it; .* AWS_ACC"),
+        ("gs://KEY:geheim@league/games", "^'gs://KEY@league/games' has a key in it; .* GOOGLE_"),
+        ("abfs://games:geheim@league/x", "^'abfs://games@league/x' has a key in it; .* it out.$"),
+        ("https://ann:geheim@host/x.csv", "^'https://ann@host/x.csv' is an address and not"),
+        ("postgresql://ann:geheim@host/db", "^'postgresql://ann@host/db' is a database and not"),
     ],
 )
 def test_what_an_object_store_does_not_have_is_named(address, sentence, store):

@@ -148,6 +148,43 @@ def test_too_few_tests_say_nothing_of_wrong_predictions(n_items, n_comparisons):
     assert "Even the best score that these features allow" not in text
     assert "-0 " not in text.replace("\u2212", "-")
     assert facts.wrong.high > 0.1
+    worth = max(round(facts.wrong.effective), 1)
+    assert worth < facts.wrong.number
+    assert f"are needed, and these, which share items, are worth about {worth}." in text
+
+
+def test_separated_comparisons_say_nothing_of_noise_or_of_judges_who_disagree():
+    """Beside an agreement of 100 % a page said that about 5 of 100 comparisons contradict it."""
+    facts = facts_of(*clear_study(20, 60))
+    text = text_of(report_html(facts))
+    assert "100.0 % of the fit's decided comparisons agree" in text
+    assert "none seen, as no comparison contradicts the score's order" in text
+    assert "no comparison contradicts the score, so nothing shows how noisy they are." in text
+    for said in ("judges who disagree", "of 100 comparisons contradict"):
+        assert said not in text
+
+
+def test_a_study_of_five_comparisons_has_not_so_many_features():
+    items = {"id": list("abcd"), "x": [0.0, 1.0, 2.0, 4.0]}
+    winner = ["right", "right", "left", "right", "left"]
+    votes = {"left": list("abcad"), "right": list("bcddb"), "winner": winner}
+    text = page_in_words(items, votes)
+    assert "There are too few comparisons to detect a deviation." in text
+    assert "This method does not need random pairs." in text
+    assert "so the full fit is likely more accurate." in text
+    assert not [one for one in ("so many features", "a little more accurate") if one in text]
+
+
+def test_a_chart_has_the_share_of_misordered_pairs_that_is_to_be_trusted():
+    """It showed 4.3 % while the text beside it said to trust 48.2 %."""
+    items, votes = draw_half_explained(np.random.default_rng(3), 40, 120, 2)
+    facts = facts_of(items, votes)
+    facts = replace(facts, misordered=2 * facts.prospects[0].misordered)
+    page = report_html(facts)
+    assert "Trust the first line; the others are predicted." in text_of(page)
+    assert f"now, by intervals: {100 * facts.misordered:.1f}\u00a0%" in page
+    sure = replace(facts, misordered=facts.prospects[0].misordered)
+    assert "now, by intervals" not in report_html(sure)
 
 
 def test_tests_that_were_all_right_leave_wrong_predictions_possible():

@@ -263,3 +263,18 @@ def test_ties_of_items_that_do_not_differ_leave_the_scale_of_decided_ones_alone(
     assert parts.coef_ == pytest.approx(whole.coef_, abs=1e-9)
     assert parts.side_effect_ == pytest.approx(whole.side_effect_, abs=1e-9)
     assert parts.tie_share_ == whole.tie_share_ == 0.5
+
+
+def test_a_list_of_tables_is_fitted_as_one():
+    items, votes = draw()
+    tables = [votes.slice(0, 700), {name: votes[name][700:] for name in votes.column_names}]
+    whole, parts = fit_stream(items, votes), fit_stream(items, tables)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-9)
+    np.testing.assert_allclose(parts.std_errors_, whole.std_errors_, rtol=1e-5)
+    with pytest.raises(PairscoreError, match="entry 2 of the list of comparisons is the name of a"):
+        fit_stream(items, [votes, "votes.csv"])
+    with pytest.raises(PairscoreError, match="the comparisons are 7; give files"):
+        fit_stream(items, [votes, 7])
+    strange = votes.set_column(0, votes.column_names[0], pa.array(["nobody"] * len(votes)))
+    with pytest.raises(PairscoreError, match="table 2 of the comparisons"):
+        fit_stream(items, [votes, strange])

@@ -291,11 +291,23 @@ def read_files(
     except EmptyColumnsError as error:
         say(f"left out, because they have no value at all: {', '.join(map(repr, error.names))}.")
         study = read(exclude=error.names)
-    if study.left_out:
-        say(f"text columns that become categories: {', '.join(map(repr, study.left_out))}.")
-        study = read(categorical=study.left_out)
-    if constant := constant_columns(study, given):
-        say(f"left out, because all items have the same: {', '.join(map(repr, constant))}.")
+    texts = study.left_out
+    if texts:
+        study = read(categorical=texts)
+    constant = constant_columns(study, given)
+    if categories := [name for name in texts if name not in constant]:
+        say(f"text columns that become categories: {', '.join(map(repr, categories))}.")
+    if constant:
+        blanks = [(name, blank_cells(study, name)) for name in constant]
+        if alike := [repr(name) for name, blank in blanks if not blank]:
+            say(f"left out, because all items have the same: {', '.join(alike)}.")
+        for name, blank in blanks:
+            if blank:
+                say(
+                    f"left out, because it has one value and is blank for {blank} of"
+                    f" {plural(len(study.items), 'item')}: {name!r}; if blank means something,"
+                    " write it in the cells."
+                )
         columns["categorical"] = [n for n in columns["categorical"] if n not in constant]
         study = read(exclude=constant)
     return study
@@ -331,6 +343,16 @@ def constant_columns(study: "StudyInput", given: dict[str, Any]) -> list[str]:
     alike = np.ptp(study.items.values, axis=0) == 0
     found = [name for name, block in study.recipe.blocks.items() if alike[block].all()]
     return [] if alike.all() else [name for name in found if name not in asked]
+
+
+def blank_cells(study: "StudyInput", name: str) -> int:
+    """How many items have no value in a column whose gaps are flagged."""
+    recipe = study.recipe
+    flags = [number for number, group in enumerate(recipe.flag_groups) if name in group]
+    if recipe.missing != "mean-with-flag" or not flags:
+        return 0
+    n_values = len(recipe.features) + sum(map(len, recipe.categorical.values()))
+    return int(study.items.values[:, n_values + flags[0]].sum())
 
 
 def parse_reference(given: dict[str, Any]) -> dict[str, str]:

@@ -39,6 +39,7 @@ Option = Callable[[Any], Any]
 
 PHRASES = {
     "fit_stream reads it": "pairscore fit --stream reads it",
+    "read its tables with read_sql": "name it with --db, and give a query for each table",
     # what only Python has
     "None, a number from 0 to 1": "a number from 0 to 1",
     "True, False or ": "yes, no or ",

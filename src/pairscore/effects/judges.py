@@ -328,7 +328,7 @@ AGREEMENT_WORDS = {
 WHICH_SCORE = {"between": "one score for all judges", "within": "a score"}
 
 
-def judge_agreement(data: Comparisons) -> dict[str, dict[str, Any]]:
+def judge_agreement(data: Comparisons, accuracy: float = np.nan) -> dict[str, dict[str, Any]]:
     """How often two answers on the same pair of items agree: ``between`` judges, ``within`` one.
 
     Ties count neither way, as in the accuracy: two answers agree if both name the same winner. A
@@ -341,7 +341,9 @@ def judge_agreement(data: Comparisons) -> dict[str, dict[str, Any]]:
     If left wins a pair with probability p, two answers agree with a = 1 - 2 p (1 - p), and the best
     score predicts max(p, 1 - p) = (1 + sqrt(2 a - 1)) / 2 of them; the root is concave, so that
     over all pairs no score predicts more than ``ceiling`` = (1 + sqrt(2 share - 1)) / 2;
-    ``ceiling_high`` is that of ``high``. Both are None where independent pairs are too few to say.
+    ``ceiling_high`` is that of ``high``. Both are None where independent pairs are too few to say,
+    and where the ceiling is below ``accuracy``, which some score has: answers of careful judges
+    beside careless ones agree less often than one score predicts them.
     """
     answers = _answers(data)
     if answers is None:
@@ -357,7 +359,7 @@ def judge_agreement(data: Comparisons) -> dict[str, dict[str, Any]]:
     for kind, (couples, alike, of_items) in (("between", between), ("within", within)):
         if np.any(repeated := couples > 0):
             shares, pairs = alike[repeated] / couples[repeated], of_items[repeated]
-            found[kind] = _agreement(kind, shares, ItemPairs(*pairs.T))
+            found[kind] = _agreement(kind, shares, ItemPairs(*pairs.T), accuracy)
     return found
 
 
@@ -381,7 +383,7 @@ def _answers(data: Comparisons) -> tuple[np.ndarray, np.ndarray, np.ndarray] | N
     return keys // len(names), np.column_stack(wins), items
 
 
-def _agreement(kind: str, shares: np.ndarray, pairs: ItemPairs) -> dict[str, Any]:
+def _agreement(kind: str, shares: np.ndarray, pairs: ItemPairs, accuracy: float) -> dict[str, Any]:
     """The mean of shares with its interval, the ceiling that follows, and both in words."""
     n = len(shares)
     mean = weighted_mean(shares, np.ones(n), np.ones(n))
@@ -400,10 +402,12 @@ def _agreement(kind: str, shares: np.ndarray, pairs: ItemPairs) -> dict[str, Any
         few = f"{plural(n, 'pair', ',')}: too few to say how much a score could predict at best"
         return found | {"in_words": f"{said} ({few})"}
     ceiling, most = (0.5 + 0.5 * np.sqrt(max(2 * a - 1, 0.0)) for a in (mean.value, interval.high))
+    said += f" (95 %: {interval.low:.0%} to {interval.high:.0%}, from {plural(n, 'pair', ',')})"
+    if ceiling < accuracy:
+        return found | {"in_words": said}
     words = (
-        f"{said} (95 %: {interval.low:.0%} to {interval.high:.0%}, from {plural(n, 'pair', ',')});"
-        f" at best, {WHICH_SCORE[kind]} could predict about {ceiling:.0%} (95 %: up to {most:.0%})"
-        " of such answers correctly"
+        f"{said}; at best, {WHICH_SCORE[kind]} could predict about {ceiling:.0%} (95 %: up to"
+        f" {most:.0%}) of such answers correctly"
     )
     return found | {"ceiling": float(ceiling), "ceiling_high": float(most), "in_words": words}
 

@@ -101,7 +101,7 @@ class Pairing:
         if np.isnan(self.smallest_seen):
             return ""
         if self.smallest_seen >= 1:
-            return " There are too few comparisons for so many features to detect a deviation."
+            return " There are too few comparisons to detect a deviation."
         return (
             " It would have been detected 8 times out of 10 if the variance of differences in"
             f" some direction were off by {100 * self.smallest_seen:.0f} % or more."

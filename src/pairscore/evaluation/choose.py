@@ -159,10 +159,14 @@ class Search:
 
     @property
     def test_of_chosen(self) -> ItemEffectsTest | None:
-        """The test of item effects that agrees with what was chosen, if there was one."""
+        """The test of item effects that agrees with what was chosen, if there was one.
+
+        Of effects that are kept, the last one; other settings may have been added since.
+        """
+        if "item_effects" in self.now:
+            return next((t for _, t in reversed(self.effects_tests) if t.used), None)
         said = [test for tested, test in self.effects_tests if tested == self.now | EFFECTS]
-        is_chosen = "item_effects" in self.now
-        return next((test for test in said if test.used == is_chosen), None)
+        return next((test for test in said if not test.used), None)
 
     def start(self) -> None:
         """Try the plain model, which is where the others start from."""

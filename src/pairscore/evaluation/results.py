@@ -334,7 +334,17 @@ class Trial:
         if self.effects_test is not None and not self.effects_test.used:
             p = self.effects_test.p_value
             return f"no item effects seen{'' if np.isnan(p) else f' ({p_in_words(p)})'}"
-        return "kept" if self.kept else "not kept"
+        return f"kept{self._beside_the_trial}" if self.kept else "not kept"
+
+    @property
+    def _beside_the_trial(self) -> str:
+        """Why a setting is kept that held-out comparisons say neither yes nor no to."""
+        if not self.gain.value <= self.gain.std_error:  # NaN where there is nothing before it
+            return ""
+        if self.effects_test is not None:
+            p = p_in_words(self.effects_test.p_value)
+            return f": items differ beyond their features ({p})"
+        return ": in all comparisons together, judges clearly differ"
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,10 @@ WRITTEN = [end for end, kind in KINDS.items() if kind != "workbook" or end == ".
 # what people have tables in that no program reads as one
 NO_TABLES = {".pdf", ".doc", ".docx", ".odt", ".rtf", ".ppt", ".pptx", ".png", ".jpg", ".jpeg"}
 NO_TABLES |= {".html", ".htm", ".numbers", ".sav", ".rds", ".rdata", ".pkl", ".pickle"}
+# of addresses: what is downloaded, what is read in parts, and what answers queries
+DOWNLOADS = {"http", "https", "ftp", "ftps", "sftp", "scp", "ssh", "dbfs"}
+STORES = {"s3", "gs", "gcs", "abfs", "abfss", "hdfs"}
+DATABASES = {"postgresql", "postgres", "sqlite", "duckdb", "mysql", "mariadb", "mssql", "oracle"}
 # DuckDB's time grows with their square, and a covariance of more would not fit in memory
 MAX_COLUMNS = 20_000
 MAX_LINE = 1 << 22
@@ -108,13 +112,7 @@ class Source:
 
 def table_kind(path: Any, *, to_write: bool = False) -> str:
     """The kind of a table by its name: ``csv``, ``parquet``, ``jsonl`` or ``workbook``."""
-    if address := re.match(r"(https?|ftp|s3):/+", str(path), re.IGNORECASE):
-        shown = f"{address[1]}://{str(path)[address.end() :]}"  # a Path has one slash
-        shown = without_password(shown)
-        remedy = "download it, and give the file's name."
-        if address[1].lower() == "s3":
-            remedy = f"fit_stream reads it; or {remedy}"
-        raise PairscoreError(f"{shown!r} is an address and not a file; {remedy}")
+    refuse_address(str(path), STORES)
     kind = "csv" if str(path) == "-" else KINDS.get(Path(path).suffix.lower())
     if kind is None:
         if not to_write:
@@ -124,6 +122,23 @@ def table_kind(path: Any, *, to_write: bool = False) -> str:
             f" name that ends in {first_few(WRITTEN if to_write else KINDS, 12)}."
         )
     return kind
+
+
+def refuse_address(name: str, stores: Collection[str] = ()) -> None:
+    """Refuse an address that is neither a file nor, unless among ``stores``, a store of files."""
+    if not (found := re.match(r"(\w[\w+.-]+):/+", name)):
+        return
+    scheme = found[1].lower()
+    address = without_password(f"{found[1]}://{name[found.end() :]}")  # a Path has one slash
+    if scheme.partition("+")[0] in DATABASES:
+        raise PairscoreError(
+            f"{address!r} is a database and not a file; read its tables with read_sql."
+        )
+    if scheme in DOWNLOADS or scheme in stores:
+        remedy = "fit_stream reads it; or download" if scheme in stores else "download"
+        raise PairscoreError(
+            f"{address!r} is an address and not a file; {remedy} it, and give the file's name."
+        )
 
 
 def refuse_no_table(name: str) -> None:

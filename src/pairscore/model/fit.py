@@ -311,6 +311,10 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         fit = replace(fit, decided_scale=scale)
     shares, loglik = agreement_and_noise(result.difference, data, fit.outcome_law, result.outcomes)
     fit = replace(fit, **shares, likelihood=likelihood_of(data, result, loglik))
+    if data.judge is not None and fit.settings.inference is not None:
+        from pairscore.effects.judges import judge_agreement
+
+        fit = replace(fit, judge_agreement=judge_agreement(data, fit.agreement))
     if not has_items:
         return fit
     scores = result.scores if fit.coef is result.coef else None
@@ -331,7 +335,7 @@ def allow_for_judges(data: Comparisons, settings: Settings) -> Settings:
 
 
 def _judge_facts(data: Comparisons, result: Estimate) -> dict[str, Any]:
-    """For which judges intervals hold, whether judges agree, and whether they differ in taste.
+    """For which judges intervals hold, and whether they differ in taste.
 
     Nothing where the data do not say who judged, or nobody asks for intervals.
     """
@@ -339,14 +343,14 @@ def _judge_facts(data: Comparisons, result: Estimate) -> dict[str, Any]:
     assert settings is not None
     if data.judge is None or settings.inference is None:
         return {}
-    from pairscore.effects.judges import judge_agreement, judge_tastes, panel_of
+    from pairscore.effects.judges import judge_tastes, panel_of
 
-    found, panel = {"judge_agreement": judge_agreement(data)}, panel_of(data)
+    panel = panel_of(data)
     if not panel.n_judges:
-        return found
+        return {}
     if settings.inference == "items+judges":
         freedom = max(panel.effective - 1, 1.0)
-        return found | {"df_error": freedom, "interval_scope": OTHER_JUDGES}
+        return {"df_error": freedom, "interval_scope": OTHER_JUDGES}
     reason = panel.reason
     if panel.is_enough:
         reason = ""
@@ -362,7 +366,7 @@ def _judge_facts(data: Comparisons, result: Estimate) -> dict[str, Any]:
     score = rule.derivatives(result.difference, data.outcome.astype(float), tie, value=False).eta
     by_items = data.items.values.shape[1] > 0
     tastes = judge_tastes(data, score, result.difference, by_items)
-    return found | {"interval_scope": scope, "judge_tastes": tastes}
+    return {"interval_scope": scope, "judge_tastes": tastes}
 
 
 def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:

@@ -24,10 +24,11 @@ def one_sided_notes(left_won: float, right_won: float) -> list[Note]:
     if decided < FEWEST_DECIDED or max(left_won, right_won) < ONE_SIDED * decided:
         return []
     side, won = ("left", left_won) if left_won > right_won else ("right", right_won)
+    all_of_them = "them all" if won == decided else "nearly all"
     text = (
         f"the {side} item won {won:,.10g} of {decided:,.10g} decided comparisons: it looks"
         " like a table of winners and losers; if it is one, name its two columns with winner= and"
-        f" loser=, and if the {side} item did win them all, leave it as it is."
+        f" loser=, and if the {side} item did win {all_of_them}, leave it as it is."
     )
     return [(OneSidedWarning, text)]
 

@@ -117,6 +117,8 @@ class Summary:
         ridge = f", ridge l2 = {fit.l2:.4g}" if fit.l2 else ""
         decided = f"{fit.agreement:.1%} of the fit's decided comparisons agree with the score"
         noise = f"about {100 * fit.noise:.0f} of 100 {self._decided} contradict the score's order"
+        if fit.agreement == 1:
+            noise = "none seen, as no comparison contradicts the score's order"
         undecided = "not known yet" if fit.tie_share < 1 else "no comparison was decided"
         order = fit.wording.order
         facts = [

@@ -14,13 +14,19 @@ from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from io import RawIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from pairscore.errors import PairscoreError, did_you_mean, first_few, shown, without_password
 from pairscore.files.source import KINDS as FILE_KINDS
-from pairscore.files.source import MAX_LINE, refuse_bad_names, refuse_device, refuse_no_table
+from pairscore.files.source import (
+    MAX_LINE,
+    refuse_address,
+    refuse_bad_names,
+    refuse_device,
+    refuse_no_table,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,9 +46,16 @@ KINDS = {
 BYTES_PER_ROW = 16  # of a text file, of which nobody has counted the rows
 REASON_LENGTH = 200  # characters of what Arrow says
 DEEPEST = 100  # brackets of JSON within each other; a table has two
+# where the keys of a store belong
+KEY_VARIABLES = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "gcs": "GOOGLE_APPLICATION_CREDENTIALS",
+}
 JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 
+@runtime_checkable
 class Partition(Protocol):
     """A part of a table that one task reads by itself; it can be pickled.
 
@@ -154,7 +167,7 @@ def partitions(
     source
         A file, a folder with files of one kind at any depth, a pattern (``votes/*.parquet``), the
         address of one of these on an object store, a list of such, an Arrow table or any
-        dataframe, or a list of partitions.
+        dataframe, or a list of tables or partitions.
     partition_rows : int
         Rows of a Parquet file in one partition, about.
     anywhere : bool
@@ -165,13 +178,25 @@ def partitions(
     if not isinstance(source, list | tuple):
         return [TablePartition(_arrow_table(source))]
     if source and not isinstance(source[0], str | Path):
-        return list(source)
+        return [_partition(one, number) for number, one in enumerate(source, 1)]
     files = [file for name in source for file in find_files(_whole_name(str(name), anywhere))]
     if twice := [file for file in dict.fromkeys(files) if files.count(file) > 1]:
         raise PairscoreError(
             f"{first_few(map(repr, twice))} would be counted twice; name every file once."
         )
     return [part for file in files for part in _partitions_of_file(file, partition_rows)]
+
+
+def _partition(one: Any, number: int) -> Partition:
+    """A partition as it is, or a table as one; messages say which of the list it is."""
+    if isinstance(one, Partition):
+        return one
+    if isinstance(one, str | Path):
+        raise PairscoreError(
+            f"entry {number} of the list of comparisons is the name of a file, and those before are"
+            " tables; give either files or tables."
+        )
+    return TablePartition(_arrow_table(one), f"table {number} of the comparisons")
 
 
 def _whole_name(name: str, anywhere: bool) -> str:
@@ -227,10 +252,15 @@ def _find_on_store(address: str) -> list[str]:
     from pyarrow.fs import FileSelector, FileType
 
     place, mark, options = address.partition("?")
-    if re.match(r"[^/]*@|[^/:]*:(?![0-9]*(/|$))", place.partition("://")[2]):
+    scheme, _, rest = place.partition("://")
+    scheme = scheme.lower()
+    refuse_address(address)
+    # Azure writes container@account
+    before = r"[^/]*@" if scheme in KEY_VARIABLES else r"[^/]*:[^/]*@"
+    if re.match(rf"{before}|[^/:]*:(?![0-9]*(/|$))", rest):
+        instead = f", and set {KEY_VARIABLES[scheme]}" if scheme in KEY_VARIABLES else ""
         raise PairscoreError(
-            f"{without_password(address)!r} has a key in it; leave it out, and set"
-            " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            f"{without_password(address)!r} has a key in it; leave it out{instead}."
         )
     place = re.sub(r"(?<=[^:/])/+$", "", place)
     fixed = re.split(r"[*\[]", place)[0].rpartition("/")[0] if has_magic(place) else place

@@ -49,6 +49,7 @@ ENDS = 12  # items at either end of the ranking
 ITEM_EFFECTS, JUDGES = 8, 15  # at either end
 MOST_EFFECTS = 30
 PROSPECTS = ("now", "twice", "four times")
+OWN_PROSPECT = "now, by intervals"
 
 Row = TypeVar("Row")
 
@@ -288,9 +289,17 @@ def _judge_mark(judge: Judge) -> Mark:
     return Mark(judge.name, judge.slope, judge.low, judge.high, tip)
 
 
-def prospect_chart(prospects: Sequence[Prospect], label: str, title: str) -> str:
-    """A share of pairs with the comparisons of now, twice and four times as many."""
+def prospect_chart(
+    prospects: Sequence[Prospect], label: str, title: str, by_intervals: float = np.nan
+) -> str:
+    """A share of pairs with the comparisons of now, twice and four times as many.
+
+    Above them the share that the fit's own intervals say, where that is another one.
+    """
     marks = []
+    if np.isfinite(by_intervals):
+        tip = f"{OWN_PROSPECT}: {percent(by_intervals)}"
+        marks.append(Mark(OWN_PROSPECT, by_intervals, np.nan, np.nan, tip))
     for name, one in zip(PROSPECTS, prospects, strict=True):
         span = f" ({percent(one.low)} to {percent(one.high)})" if np.isfinite(one.low) else ""
         tip = f"{one.n_comparisons:,.10g}: {percent(one.misordered)}{span}"

@@ -160,14 +160,16 @@ def _pairing_check(model: RankRegression, data: Comparisons) -> Check:
     pairing = check_pairing(study.X, study.pairs, study.item_moments, study.item_moments)
     needed = model.method in ("split", "pooled")
     need = "needs random pairs; use mle or paired." if needed else "does not need random pairs."
-    advice = "" if pairing.looks_random else f" This method {need}"
+    blind = pairing.looks_random and not pairing.smallest_seen < 1
+    says_need = not needed if blind else not pairing.looks_random
+    advice = f" This method {need}" if says_need else ""
     rule = (
         f"Not random if random partners look so in fewer than 1 of {1 / SIGNIFICANCE:,.0f} studies"
         f" and a spread is off by {100 * TOLERATED:.0f} % or more."
     )
     fine = pairing.looks_random or not needed
     good = CANNOT_TELL if needed else NOT_NEEDED
-    if pairing.looks_random and pairing.smallest_seen < 1:
+    if pairing.looks_random and not blind:
         good = NO_SIGN
     return Check("Do the pairs look random?", fine, pairing.in_words + advice, rule, good)
 

@@ -54,6 +54,7 @@ from pairscore.report.words import CLEARLY, whether_it_matters, with_spaces
 
 TIE_BINS = 5
 NO_EFFECT = 1e-3  # of the scores' standard deviation, below which effects are not drawn
+FAR_ABOVE = 1.3  # times the predicted share of misordered pairs
 LABELS = {"context": "{}", "side": "side: {}", "tie": "ties"}  # of an effect, by its kind
 
 
@@ -231,6 +232,15 @@ class ReportFacts:
         """Pairs of items within a group, each way."""
         sizes = self.groups.values() or [len(self.items)]
         return sum(size * (size - 1) for size in sizes)
+
+    @property
+    def trusted_misordered(self) -> float:
+        """The share of misordered pairs by the intervals where the predicted one is far below it;
+        NaN elsewhere.
+        """
+        if self.prospects and self.misordered > FAR_ABOVE * self.prospects[0].misordered:
+            return self.misordered
+        return float("nan")
 
     @property
     def sure_pairs(self) -> float:

@@ -149,11 +149,14 @@ def _expected(wrong: "WrongShare") -> str:
 def _too_few(wrong: "WrongShare", which: str) -> str:
     """Few tests, or many that depend on each other because they share items."""
     number, right = wrong.number, (1 - wrong.share) * wrong.number
+    worth = ""
+    if (effective := max(round(wrong.effective), 1)) < number:
+        worth = f", and these, which share items, are worth about {effective}"
     return (
         f"too few tests to say how many predictions are wrong. The score was tested on"
         f" {number_of(number, 'decided comparison')} {which}, and predicted {right:,.4g} of"
         f" {'it' if number == 1 else 'them'} correctly; at least {ENOUGH_TESTS} independent tests"
-        " are needed."
+        f" are needed{worth}."
     )
 
 

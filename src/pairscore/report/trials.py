@@ -74,7 +74,8 @@ class HeldOut:
 @dataclass(frozen=True)
 class WrongShare:
     """Share of decided comparisons that the score predicts wrongly, with its 95 % interval, of how
-    many that was found, and whether they are enough to say it; the mean log-loss and the
+    many that was found, how many independent ones they are worth, and whether that is enough to
+    say it; the mean log-loss and the
     calibration slope of the same comparisons.
     """
 
@@ -82,6 +83,7 @@ class WrongShare:
     low: float = NAN
     high: float = NAN
     number: float = 0.0
+    effective: float = 0.0
     is_enough: bool = False
     log_loss: float = NAN
     slope: float = NAN
@@ -109,6 +111,7 @@ def wrong_share(probability: np.ndarray, data: Comparisons) -> WrongShare:
         low=1 - right.high,
         high=1 - right.low,
         number=float(part.amount.sum()),
+        effective=right.effective,
         is_enough=right.is_enough,
         log_loss=measures.log_loss(tested, p).value,
         slope=slope.value,
@@ -291,6 +294,8 @@ def prospects(model: RankRegression, data: Comparisons) -> tuple[list[Prospect],
     n_comparisons, n_decided = float(count.sum()), float(count @ (data.outcome != 0))
     if n_decided == 0:
         return [], "every comparison is a tie, and the theory is of decided ones."
+    if model.agreement_ == 1:
+        return [], "no comparison contradicts the score, so nothing shows how noisy they are."
     compared = np.flatnonzero(data.compared)
     second = float(np.count_nonzero(~data.compared)) if model.method == "split" else None
     try:

@@ -113,7 +113,7 @@ def fit_stream(
         Ids and numeric features. Where no column is called ``id``, the ids are in the column that
         has those that the first comparisons name, as in a fit in memory. Features of a file are
         kept on disk where they take more than 60 % of ``memory``.
-    comparisons : file, folder, pattern, address, list of these, table, or list of partitions
+    comparisons : file, folder, pattern, address, list of these, table, or list of tables
         Parquet, CSV or JSONL with columns as ``RankRegression.fit`` knows them.
     method, link, l2, shrinkage, side_effect, inference, ties
         As in :class:`~pairscore.RankRegression`; ``l2`` and ``shrinkage`` are numbers, ``ties`` is
