@@ -136,3 +136,19 @@ def test_links_with_heavy_tails_of_other_units_or_that_overflow_are_taken(functi
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert get_link((function, derivative)).cdf(0.0) == pytest.approx(0.5)
+
+
+def test_probit_far_away_and_at_the_ends():
+    link, x = get_link("probit"), np.array([-np.inf, -1e200, -2e3, -999.0, 999.0, 1e200, np.inf])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f, rise, bend = link.expansion(x)
+        ratio, curvature = link.ratio(x), link.curvature(x)
+    assert f.tolist() == [0.0] * 4 + [1.0] * 3
+    assert not rise.any()
+    assert not bend.any()
+    # Mills' ratio by its continued fraction: x + 1 / (x + 2 / (x + ...))
+    near = [t + 1 / (t + 2 / (t + 3 / t)) for t in (2e3, 999.0)]
+    np.testing.assert_allclose(ratio, [np.inf, 1e200, *near, 0.0, 0.0, 0.0], rtol=1e-9)
+    slope = [1 - 1 / t**2 for t in (2e3, 999.0)]
+    np.testing.assert_allclose(curvature, [1.0, 1.0, *slope, 0.0, 0.0, 0.0], rtol=1e-3)

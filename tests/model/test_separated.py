@@ -320,3 +320,22 @@ def test_intervals_of_studies_that_turn_out_separated_cover():
     n = len(covered)
     assert n >= 10
     assert np.mean(covered) > 0.95 - norm.ppf(1 - 1e-4) * np.sqrt(0.95 * 0.05 / n)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize("inference", ["model", "items+judges"])
+def test_open_ends_are_shown_as_shares_of_wins_without_a_warning_of_numpy(link, inference):
+    """Also by Student's law for two judges, whose intervals are hundreds of errors wide."""
+    rng = np.random.default_rng(0)
+    ids, left = np.array([f"i{k}" for k in range(10)]), rng.integers(0, 10, 30)
+    right = (left + rng.integers(1, 10, 30)) % 10
+    items = {"id": ids, "x": np.arange(10.0), "y": rng.normal(size=10)}
+    winner, judge = np.where(left > right, "left", "right"), np.where(np.arange(30) % 2, "p", "q")
+    votes = {"left": ids[left], "right": ids[right], "winner": winner, "judge": judge}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", PairscoreWarning)
+        model = RankRegression(link=link, inference=inference).fit(items, votes)
+        table = model.rank(items, scale="wins", level=0.999)
+    low, high = (np.asarray(table[name], dtype=float) for name in ("low", "high"))
+    assert np.all((low == 0) | (high == 100))

@@ -21,6 +21,7 @@ from pairscore.report.checks import (
     checks,
     shape_of,
     side_z,
+    smallest_effect_seen,
     smallest_side_seen,
 )
 from pairscore.report.facts import report_facts
@@ -467,3 +468,8 @@ def test_a_check_goes_by_the_kind_of_a_warning_and_not_by_its_words():
         model.result_ = replace(model.result_, **told)
         doubts = [one for one in report_facts(model, items, votes).checks if not one.fine]
         assert [one.question for one in doubts if one.answer == "In other words."] == [question]
+
+
+def test_no_information_but_for_rounding_errors_sees_nothing():
+    information = np.array([np.nan, -1.6e-17, 0.0, -2.6e-17])
+    assert smallest_effect_seen(information, 2.8, 10) == 100.0

@@ -1,5 +1,7 @@
 """Errors before any data: predictions against exact draws and simulated studies."""
 
+import warnings
+
 import numpy as np
 import pytest
 from benchmarks.predictions import (
@@ -473,3 +475,10 @@ def test_the_share_of_new_pairs_against_true_scores_is_that_of_drawn_pairs():
     share = np.arccos(rho * np.cos(theta)) / np.pi
     limit = norm.isf(LEVEL / 2) * np.sqrt(share * (1 - share) / n)
     assert abs(np.mean(np.sign(estimate) != np.sign(truth)) - share) < limit
+
+
+def test_labels_that_tell_next_to_nothing_have_a_prediction_without_overflow():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        error = ErrorLaw(np.ones(1), LOGIT, 1e-15).predict(20, 307, "mle")
+    assert 0.0 <= error.misordered_new <= 0.5

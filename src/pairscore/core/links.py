@@ -193,6 +193,9 @@ class Logit(Link):
         return *self.score(x, win, lose), True
 
 
+FAR = 1e3  # score difference, from which on series have more digits than logarithms
+
+
 class Probit(Link):
     """f(x) = Phi(x), the standard normal distribution function: Thurstone (1927), case V."""
 
@@ -200,19 +203,24 @@ class Probit(Link):
         super().__init__(ndtr, _normal_density, "probit")
 
     def expansion(self, x: np.ndarray) -> ThreeArrays:
-        rise = _normal_density(x)
-        return ndtr(x), rise, -x * rise
+        near = np.clip(x, -FAR, FAR)  # from there on the density is zero
+        rise = _normal_density(near)
+        return ndtr(x), rise, -near * rise
 
     def log_cdf(self, x: Any) -> np.ndarray:
         return log_ndtr(x)
 
     def ratio(self, x: Any) -> np.ndarray:
         x = np.asarray(x, dtype=float)
-        return np.exp(-0.5 * x * x - log_ndtr(x)) / np.sqrt(2 * np.pi)
+        near, of_far = np.clip(x, -FAR, FAR), 1 / np.maximum(-x, FAR)
+        ratio = np.exp(-0.5 * near * near - log_ndtr(near)) / np.sqrt(2 * np.pi)
+        return np.where(x < -FAR, -x + of_far - 2 * of_far**3, ratio)  # Mills' ratio, by its series
 
     def curvature(self, x: Any) -> np.ndarray:
-        ratio = self.ratio(x)
-        return ratio * (np.asarray(x) + ratio)
+        x = np.asarray(x, dtype=float)
+        near, of_far = np.clip(x, -FAR, FAR), 1 / np.maximum(-x, FAR)
+        ratio = self.ratio(near)
+        return np.where(x < -FAR, 1 - of_far**2, ratio * (near + ratio))
 
 
 KINDS: dict[str, type[Link]] = {"logit": Logit, "probit": Probit}  # by the names in choices.LINKS

@@ -118,6 +118,8 @@ class Recession:
         if not len(self.amount) or not len(contrasts) or len(contrasts) > MOST_CONTRASTS:
             return low, high
         tail = float(ndtr(-width))
+        if tail < TINY:  # with Student's law for two judges, no probability is that small
+            return low, high
         by_region = 0.5 * float(chdtri(self.directions.shape[1], SMALLER_TAIL * 2 * tail))
         log_tail = -max(-float(np.log(tail)), by_region)
         for sign, end in ((1.0, low), (-1.0, high)):

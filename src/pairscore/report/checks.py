@@ -313,7 +313,7 @@ def smallest_effect_seen(information: np.ndarray, limit: float, freedom: int) ->
     1 + v/(1 + FLATTER v) times the mean ``information``, with a relative standard error of
     sqrt(2 / freedom); it has to exceed ``limit``.
     """
-    known = information[np.isfinite(information)]
+    known = np.maximum(information[np.isfinite(information)], 0.0)  # none is none but for rounding
     share = 1 - POWER * np.sqrt(2 / freedom)
     needed = (limit / share - 1) / known.mean() if share > 0 and known.any() else np.inf
     if needed * FLATTER >= 1:

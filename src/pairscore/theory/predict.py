@@ -40,6 +40,7 @@ from pairscore.theory.population import checked_population
 from pairscore.theory.quadrature import NODES, QuasiRandomErrors
 
 # too few comparisons for so many features: any direction is as good
+MOST_LONGER = 300.0  # logarithm of a length, whose square is still a number
 ANY_DIRECTION = {
     "angle": np.full(1, np.pi / 2),
     "sigma_angle": np.full(1, np.pi / 2),
@@ -300,7 +301,8 @@ def _regression_errors(law: ErrorLaw, size: StudySize, method: str) -> dict[str,
     across = sd * nodes.length * study_factor(law, size)
     if method == "mle":  # steeper or flatter labels stretch the whole estimate
         bias, excess = _stretch(law, size, across_variance)
-        stretch = (1 + bias) * np.exp(np.sqrt(excess) * nodes.normal2)
+        longer = np.clip(np.sqrt(excess) * nodes.normal2, -MOST_LONGER, MOST_LONGER)
+        stretch = (1 + bias) * np.exp(longer)
         return nodes.errors(stretch * along, stretch * across, law.labels.spread)
     # what the spread of the items adds to the length, or takes from it, turns nothing
     along_in_norm = 1 + np.sqrt(length_variance(law, size, method)) * nodes.normal
