@@ -122,7 +122,7 @@ def commands(name):
         items = [] if name == "alone.npz" else ["items.csv"]
         yield "rank", "x.npz", *items, "-o", "out.csv"
         yield "predict", "x.npz", *items, "pairs.csv", "-o", "out.csv"
-        yield "update", "x.npz", "votes.csv", "-o", "out.npz"
+        yield "update", "x.npz", "votes.csv", "--repeated", "add", "-o", "out.npz"
         yield "report", "x.npz", *items, "votes.csv", "-o", "r.html"
     elif name.startswith("merged"):
         yield *AT, "x.npz", "-o", "out.npz"

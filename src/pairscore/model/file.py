@@ -475,6 +475,8 @@ def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:
     for name in WITH_ENTRIES:
         for entries in fitted.get(name, {}).values():
             yield from _faults_of_entries(entries)
+    for entries in fitted.get("judge_agreement", {}).values():
+        yield from _faults_of_agreement(entries)
     for name, (kind, *_) in TABLES.items():
         if header.get(name) is not None:
             yield from _faults_of_table(header[name], kind)
@@ -493,6 +495,10 @@ def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:
     if unknown := set(params) - set(DEFAULTS):
         raise KeyError(*unknown)
     of_params = dict.fromkeys(params, CLASS | None) | {"context": list[str] | None}
+    of_params |= dict.fromkeys(("method", "ties", "missing"), str)
+    kinds = fitted.get("note_kinds")
+    if kinds is not None and len(kinds) != len(fitted["notes"]):
+        yield "'notes' and 'note_kinds' have different lengths"
     yield from _faults_of_fields(params, of_params)
 
 
@@ -514,9 +520,13 @@ def _faults_of_table(record: dict[str, Any], kind: Any) -> Iterable[str]:
 
 
 def _faults_of_entries(entries: dict[str, Any]) -> Iterable[str]:
-    yield from _faults_of_fields(
-        entries, {name: ENTRIES.get(name, float | bool) for name in entries}
-    )
+    hints = {name: ENTRIES.get(name, float | bool) for name in entries}
+    yield from _faults_of_fields(entries, hints)
+
+
+def _faults_of_agreement(entries: dict[str, Any]) -> Iterable[str]:
+    if not entries.get("in_words"):
+        yield "what is said of judges is missing"
 
 
 def _faults_of_recipe(record: Any, d: int, names: tuple[str, ...]) -> Iterable[str]:
