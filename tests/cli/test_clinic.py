@@ -117,6 +117,46 @@ def test_the_scores_of_the_others_are_those_without_the_bad_ones(clinic, tmp_pat
     assert not (tmp_path / "never.csv").exists()
 
 
+def sheets_of(path, **words):
+    """The sheets of a workbook, with some words in place of others."""
+    book = CalamineWorkbook.from_path(path)
+    for name in book.sheet_names:
+        head, *rows = book.get_sheet_by_name(name).to_python()
+        cells = [[words.get(str(cell), cell) for cell in row] for row in rows]
+        columns = zip(head, zip(*cells, strict=True), strict=True)
+        yield NewSheet(name, {of: np.array(column, dtype=object) for of, column in columns})
+
+
+def test_a_word_for_ties_is_asked_for_with_all_the_rest(clinic, tmp_path):
+    """It was asked for by a second command, after the missing values."""
+    fill_workbook(tmp_path / "same.xlsx", list(sheets_of(tmp_path / "grading.xlsx", tie="same")))
+    for options in ("--auto", ""):
+        asked = run(f"fit same.xlsx {options}", code=2).stderr
+        assert "pass --na '<5,not done'" in asked
+        assert "\nAlso, whether the items in 'Worse wound' are to rank high" in asked
+        assert "--winner-codes same=tie" in asked
+        assert ("\nAlso, missing values need a rule" in asked) == (not options)
+    answers = "--na '<5,not done' --winner 'Worse wound' --winner-codes same=tie"
+    run(f"fit same.xlsx --auto {answers}")
+    assert load("model.npz").n_comparisons_ == EACH * len(JUDGES)
+
+
+def test_comparisons_beside_the_items_count_where_another_workbook_has_more(clinic, tmp_path):
+    """Only those of the second workbook were read."""
+    sheets = list(sheets_of(tmp_path / "grading.xlsx"))
+    fill_workbook(tmp_path / "first.xlsx", sheets[:3])
+    fill_workbook(tmp_path / "more.xlsx", sheets[3:4])
+    answers = "--na '<5,not done' --winner 'Worse wound' --missing mean-with-flag --keep-data"
+    said = run(f"fit first.xlsx more.xlsx {answers} -o m.npz").stderr
+    assert "comparisons from 2 sheets, 'Sister Mary', 'Tom (RN)'" in said
+    assert "6 cells ('<5', 'not done') counted as missing" in said
+    judged = Counter(load("m.npz").comparisons_.judge.tolist())
+    assert judged == dict.fromkeys(JUDGES, EACH)
+    named = "--sheet Patients --sheet 'Dr Patel'"
+    run(f"fit first.xlsx more.xlsx {named} {answers} -o m.npz")
+    assert load("m.npz").n_comparisons_ == EACH
+
+
 def test_items_that_are_not_scored_are_listed_once_with_one_line_on_each_kind_of_fault(tmp_path):
     """A cell '<5' was also missing, a blank id None, one of two rows with an id was ranked."""
     rng = np.random.default_rng(3)

@@ -305,7 +305,7 @@ def test_ids_with_one_fault_are_no_feature_beside_row_numbers(way, column, fault
         )
     else:
         assert ("row 8" if "i." in said else "row 7") in said
-        assert "give every item an id of its own" in said
+        assert "give every item an id that no other has" in said
 
 
 @pytest.mark.parametrize("options", ["--auto", "--missing mean-with-flag"])

@@ -70,7 +70,7 @@ def test_further_words_for_missing_are_named(tmp_path):
     content = b"id;x;k\na;1;n.b.\nb;weg;p\nc;3;p\n"
     table, said = read_said(tmp_path, content, na=["weg", "n.b."])
     assert table == {"id": ["a", "b", "c"], "x": [1.0, None, 3.0], "k": [None, "p", "p"]}
-    assert "2 cells of n.b., weg missing" in said[0]
+    assert "2 cells ('n.b.', 'weg') counted as missing" in said[0]
 
 
 @pytest.mark.parametrize("word", ["k.A.", "k. A.", "n.b.", "n.d.", "#NV", "#DIV/0!", "--", "不明"])

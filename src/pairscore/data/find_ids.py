@@ -164,7 +164,7 @@ def _faulty(column: str, of: IdColumn) -> FaultyIdsError:
     return FaultyIdsError(
         f"the column {column!r} has the ids that the comparisons name, but"
         f" {' and '.join(filter(None, [empty, again]))}",
-        "give every item an id of its own, or add a column"
+        "give every item an id that no other has, or add a column"
         f" {ID_COLUMN!r} with the row numbers if these are meant",
         "items",
         entries,

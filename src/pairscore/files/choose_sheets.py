@@ -43,7 +43,7 @@ def choose_sheets(
     items_file : path or None
         One workbook may have both items and comparisons.
     votes_files : paths
-        All sheets that have the same columns are read.
+        All sheets that have the same columns are read, those of the workbook of the items too.
     named : names
         Sheets to read: that of the items, if these are in a workbook, then those of the
         comparisons. Those that are only :class:`~pairscore.choices.Kept` of an earlier file, that
@@ -59,10 +59,14 @@ def choose_sheets(
         first = [str(kept[0])]
     both = next((file for file in votes_files if of_items and str(file) == str(items_file)), None)
     items = first[0] if first else None
+    more = of_items is not None and both is None and not given and _has_comparisons(of_items)
     if of_items and items is None:
-        items = _sheet_of_items(of_items, both is not None)
+        items = _sheet_of_items(of_items, more or both is not None)
     notes: list[str] = []
     votes: list[tuple[Any, str | None]] = []
+    if of_items and more:  # beside those of the other files
+        of_both = [sheet for sheet in of_items.sheets if sheet != items]
+        votes += [(items_file, sheet) for sheet in sheets_with_comparisons(of_items, of_both)]
     for file in votes_files:
         book = of_items if file is both and of_items else _book(file)
         if book is None:
@@ -76,7 +80,8 @@ def choose_sheets(
         if not rest:
             notes.append(_note(book, found, items if file is both else None))
     if of_items and both is None and not first and items is not None:
-        notes.append(_note(of_items, [], items))
+        read = [sheet for file, sheet in votes if file is items_file and sheet]
+        notes.append(_note(of_items, read, items))
     _refuse_absent(rest, votes_files)
     for text in sorted(filter(None, notes), key=lambda text: " not read" not in text):
         say(text)
@@ -88,9 +93,11 @@ def are_all_comparisons(file: Any) -> bool:
     book = _book(file)
     if book is None or not book.sheets:
         return False
-    told, twins, _ = _signs(book, book.sheets[0], book.sheets)
-    is_alike = len(sheets_with_comparisons(book, book.sheets)) == len(book.sheets)
-    return is_alike and (told or (twins and len(book.sheets) > 1))
+    if all(_has_pairs(names) for names in book.names.values()):
+        return True
+    _, twins, _ = _signs(book, book.sheets[0], book.sheets)
+    are_alike = len(sheets_with_comparisons(book, book.sheets)) == len(book.sheets)
+    return twins and are_alike and len(book.sheets) > 1
 
 
 @dataclass(frozen=True)
@@ -134,6 +141,20 @@ def _refuse_absent(named: Sequence[str], files: Sequence[Any]) -> None:
                 f"no workbook has a sheet {name!r}; they have {first_few(map(repr, known), 8)}."
                 f"{did_you_mean(name, known)}"
             )
+
+
+def _has_comparisons(book: _Book) -> bool:
+    """Whether some sheets of a workbook, and not all, have columns that say who won."""
+    told = [_has_pairs(names) for names in book.names.values()]
+    return any(told) and not all(told)
+
+
+def _has_pairs(names: Sequence[str]) -> bool:
+    """Whether columns are called as those of comparisons, or two are alike (Patient A, Patient B)
+    and another says who won (Worse wound).
+    """
+    twins = any(are_twins(*pair) for pair in combinations(names, 2))
+    return says_who_won(names) or (twins and any(role_of(name, ROLES) for name in names))
 
 
 def _sheet_of_items(book: _Book, has_comparisons: bool) -> str:

@@ -141,7 +141,7 @@ def read_study(items_file: Any, votes_file: Any, **settings: Any) -> StudyInput:
         if not also:
             raise refusal
         if isinstance(refusal, BadFilesError):
-            raise BadFilesError(refusal.errors, " ".join(also)) from None
+            raise BadFilesError(refusal.errors, "\nAlso, ".join(also)) from None
         raise PairscoreError("\nAlso, ".join([str(refusal), *also])) from None
 
 
@@ -153,7 +153,8 @@ def _in_short(error: PairscoreError) -> str:
         else []
     )
     if rows and isinstance(error, BadFilesError) and {row.reason for row in rows} == {"missing"}:
-        return f"missing values need a rule: {error.errors[0].hint}."
+        rule = f"missing values need a rule: {error.errors[0].hint}."
+        return "\nAlso, ".join(filter(None, [rule, error.also]))
     return str(error)
 
 

@@ -308,6 +308,7 @@ class _Cleaner:
         self.na = {word.strip() for word in na}
         self.unsaid = {word.strip() for word in na if isinstance(word, Unsaid)}
         self.n_missing, self.n_blanks, self.grouped, self.padded = 0, 0, "", ""
+        self.found: set[str] = set()
 
     def __call__(self, cells: list[str]) -> list[str]:
         return [self._clean(column, cell) for column, cell in enumerate(cells)]
@@ -315,7 +316,9 @@ class _Cleaner:
     def _clean(self, column: int, cell: str) -> str:
         text = cell.strip()
         if text in self.na:
-            self.n_missing += bool(text) and text not in self.unsaid
+            if text and text not in self.unsaid:
+                self.n_missing += 1
+                self.found.add(text)
             return ""
         if len(text) < len(cell) and text and not NUMBER.fullmatch(text):
             self.n_blanks += 1
@@ -329,8 +332,8 @@ class _Cleaner:
         return plain if NUMBER.fullmatch(plain) else text
 
     def changes(self) -> list[str]:
-        words = first_few(sorted(self.na - self.unsaid), 3)
-        missing = f"{plural(self.n_missing, 'cell')} of {words} missing"
+        words = first_few(map(repr, sorted(self.found)), 3)
+        missing = f"{plural(self.n_missing, 'cell')} ({words}) counted as missing"
         grouped = f"{_shown(self.grouped)} read as a number with separated thousands"
         blanks = blanks_left_out(self.n_blanks, self.padded)
         found = {missing: self.n_missing, grouped: self.grouped, blanks: self.n_blanks}
@@ -428,9 +431,12 @@ class JoinedTables:
         for table, part in zip(others, self.parts[1:], strict=True):
             odd = sorted({*table.columns} ^ {*first.columns})
             if odd:
+                sheets = [of for of in (part, self) if ", sheet " in of.source.shown]
+                or_name = ", or name the sheets to read with sheet=" if sheets else ""
                 raise PairscoreError(
                     f"{part.source.shown!r} and {self.source.shown!r} do not have the same columns"
-                    f" ({', '.join(map(repr, odd))}); give all files of comparisons the same."
+                    f" ({', '.join(map(repr, odd))}); give all files of comparisons the"
+                    f" same{or_name}."
                 )
         self.lengths = [len(table) for table in tables]
         if not others:

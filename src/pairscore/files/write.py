@@ -301,7 +301,7 @@ class BadFilesError(PairscoreError):
     """
 
     def __init__(self, errors: list[BadRowsError], also: str = ""):
-        self.errors = errors
+        self.errors, self.also = errors, also
         super().__init__("\n".join([*map(str, errors), *([f"Also, {also}"] if also else [])]))
 
 
