@@ -263,3 +263,21 @@ def test_ties_of_items_that_do_not_differ_leave_the_scale_of_decided_ones_alone(
     assert parts.coef_ == pytest.approx(whole.coef_, abs=1e-9)
     assert parts.side_effect_ == pytest.approx(whole.side_effect_, abs=1e-9)
     assert parts.tie_share_ == whole.tie_share_ == 0.5
+
+
+@pytest.mark.parametrize("method", ["mle", "pooled"])
+def test_open_ends_of_rows_that_stand_for_many_comparisons_are_those_in_memory(method):
+    rng = np.random.default_rng(3)
+    ids, left = np.array([f"i{k}" for k in range(12)]), rng.integers(0, 12, 40)
+    right = (left + rng.integers(1, 12, 40)) % 12
+    items = {"id": ids, "x": np.arange(12.0)}
+    winner = np.where(left > right, "left", "right")
+    votes = {"left": ids[left], "right": ids[right], "winner": winner}
+    votes["count"] = rng.integers(1, 200, 40)
+    with pytest.warns(SeparationWarning):
+        whole = RankRegression(method, inference="model").fit(items, votes)
+    with pytest.warns(SeparationWarning):
+        parts = fit_stream(items, votes, method=method, inference="model")
+    low, high = whole.confidence_intervals()[0]
+    assert 0 < low < high == np.inf
+    np.testing.assert_allclose(parts.confidence_intervals()[0], [low, high], rtol=1e-6)
