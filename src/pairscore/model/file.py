@@ -636,4 +636,6 @@ def _with_missing(judge: np.ndarray | None) -> np.ndarray | None:
     """Names of judges (M) with None where a file has no name."""
     if judge is None or judge.dtype.kind != "U" or np.all(judge != ""):
         return judge
-    return np.where(judge == "", None, judge.astype(object))
+    names = judge.astype(object)
+    names[judge == ""] = None
+    return names
