@@ -777,3 +777,24 @@ def fit_of_judges():
     items, votes = study()
     votes = votes.assign(judge=np.arange(len(votes)) % 4, rest=np.linspace(-1, 1, len(votes)))
     return RankRegression(judge_slopes=True, context=["rest"], ties="davidson").fit(items, votes)
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [["ann", None, "ben"], ["ann", float("nan"), "ben"], ["ann", "", "ben"], [1, None, 2]],
+    ids=str,
+)
+def test_comparisons_of_which_some_have_no_judge_are_kept_and_read_again(judge, tmp_path):
+    rng = np.random.default_rng(5)
+    ids, left = np.array([f"i{k}" for k in range(8)]), rng.integers(0, 8, 60)
+    right = (left + rng.integers(1, 8, 60)) % 8
+    votes = {"left": ids[left], "right": ids[right], "winner": rng.choice(["left", "right"], 60)}
+    votes["judge"] = np.array(judge * 20, dtype=object)
+    items = {"id": ids, "x": rng.normal(size=8)}
+    model = RankRegression(inference="model").fit(items, votes)
+    model.save(tmp_path / "model.npz", data=True)
+    again = load(tmp_path / "model.npz")
+    assert again.judge_tastes_ == model.judge_tastes_
+    blank, known = np.arange(60) % 3 == 1, np.arange(60) % 3 != 1
+    assert again.comparisons_.judge[known].tolist() == model.comparisons_.judge[known].tolist()
+    assert all(name is None or name != name for name in again.comparisons_.judge[blank].tolist())

@@ -173,3 +173,27 @@ def test_ties_alone_say_nothing_about_decided_comparisons():
     assert np.all(np.isnan(model.std_errors_))
     assert np.allclose(chances["chance"], 0.5)
     assert np.isnan([chances["low"], chances["high"]]).all()
+
+
+@pytest.mark.parametrize("as_dict", [False, True], ids=["array", "dict"])
+def test_groups_of_all_items_of_a_table_hold_also_where_some_items_are_dropped(as_dict):
+    rng = np.random.default_rng(4)
+    ids, X = np.array([f"i{k}" for k in range(20)]), rng.normal(size=(20, 2))
+    left = rng.integers(0, 20, 150)
+    right = (left + rng.integers(1, 20, 150)) % 20
+    won = rng.random(150) < 1 / (1 + np.exp(-(X[left] - X[right]) @ [1.0, -0.5]))
+    votes = {"left": ids[left], "right": ids[right], "winner": np.where(won, "left", "right")}
+    labels, kept = np.array(["even", "odd", "third", "last"])[np.arange(20) % 4], np.arange(20) != 7
+    gap = np.where(kept, X[:, 0], np.nan)
+    groups = dict(zip(ids, labels, strict=True)) if as_dict else labels
+    both_kept = kept[left] & kept[right]
+    complete = {"id": ids[kept], "x": X[kept, 0], "y": X[kept, 1]}
+    whole = {name: column[both_kept] for name, column in votes.items()}
+    expected = RankRegression(l2="auto", inference=None).fit(
+        complete, whole, item_groups=groups if as_dict else labels[kept]
+    )
+    model = RankRegression(l2="auto", missing="drop-items", inference=None).fit(
+        {"id": ids, "x": gap, "y": X[:, 1]}, votes, item_groups=groups
+    )
+    assert model.l2_ == expected.l2_
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)

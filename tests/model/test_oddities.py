@@ -216,3 +216,19 @@ def test_other_unknown_ids_are_listed_as_before():
     votes["left"] = np.where(np.arange(300) == 3, "nobody", votes["left"])
     with pytest.raises(PairscoreError, match="unknown item"):
         RankRegression().fit(items, votes)
+
+
+@pytest.mark.parametrize("ties", ["half", "drop"])
+@pytest.mark.parametrize("fit", [RankRegression, None], ids=["memory", "stream"])
+def test_weights_do_not_make_an_item_extreme_and_ties_that_are_left_out_unmake_it(fit, ties):
+    """a won one comparison of weight 8, b won five of little weight, c tied once beside."""
+    beaten = ["d", "e", "f", "g", "h"]
+    left = ["a", *["b"] * 5, *["c"] * 6, *beaten]
+    right = ["d", *beaten, *beaten, "d", *beaten[1:], "d"]
+    winner = ["left"] * 11 + ["tie"] + ["left"] * 5
+    weight = [8.0, *[0.1] * 5, *[1.0] * 6, *[1.0] * 5]
+    items = {"id": list("abcdefgh"), "x": [0.4, 1.0, 2.0, 0.1, 0.3, 0.2, 0.6, 0.5]}
+    votes = {"left": left, "right": right, "winner": winner, "weight": weight}
+    settings = {"inference": None, "l2": 1.0, "ties": ties}
+    model = fit(**settings).fit(items, votes) if fit else fit_stream(items, votes, **settings)
+    assert model.extreme_items_ == {"won": {"number": 1, "names": ["b"]}}

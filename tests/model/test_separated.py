@@ -339,3 +339,30 @@ def test_open_ends_are_shown_as_shares_of_wins_without_a_warning_of_numpy(link, 
         table = model.rank(items, scale="wins", level=0.999)
     low, high = (np.asarray(table[name], dtype=float) for name in ("low", "high"))
     assert np.all((low == 0) | (high == 100))
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["memory", "stream"])
+@pytest.mark.parametrize("method", ["mle", "pooled", "paired"])
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_what_a_ridge_holds_beside_a_side_that_wins_and_loses_is_not_separated(
+    link, method, stream
+):
+    """Features and side explain all comparisons together; the ridge has an end, and so has all."""
+    rng = np.random.default_rng(7)
+    ids, X = np.array([f"i{k}" for k in range(12)]), rng.normal(size=(12, 2))
+    left = rng.integers(0, 12, 14)
+    right = (left + rng.integers(1, 12, 14)) % 12
+    winner = np.where((X[left] - X[right]) @ [1.0, 0.5] > 0.4, "left", "right")
+    items = {"id": ids, "x": X[:, 0], "y": X[:, 1]}
+    votes = {"left": ids[left], "right": ids[right], "winner": winner}
+    settings = {"l2": 1.0, "side_effect": True, "link": link, "inference": "model"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", SeparationWarning)
+        whole = RankRegression(method, **settings).fit(items, votes)
+        model = fit_stream(items, votes, method=method, **settings) if stream else whole
+    assert {*winner.tolist()} == {"left", "right"}
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-5)
+    assert np.isfinite(model.confidence_intervals()).all()
+    chances = whole.chances(whole.comparisons_)
+    assert np.all((chances["low"] < chances["chance"]) & (chances["chance"] < chances["high"]))

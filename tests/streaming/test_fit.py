@@ -278,3 +278,21 @@ def test_a_list_of_tables_is_fitted_as_one():
     strange = votes.set_column(0, votes.column_names[0], pa.array(["nobody"] * len(votes)))
     with pytest.raises(PairscoreError, match="table 2 of the comparisons"):
         fit_stream(items, [votes, strange])
+
+
+@pytest.mark.parametrize("method", ["mle", "pooled"])
+def test_open_ends_of_rows_that_stand_for_many_comparisons_are_those_in_memory(method):
+    rng = np.random.default_rng(3)
+    ids, left = np.array([f"i{k}" for k in range(12)]), rng.integers(0, 12, 40)
+    right = (left + rng.integers(1, 12, 40)) % 12
+    items = {"id": ids, "x": np.arange(12.0)}
+    winner = np.where(left > right, "left", "right")
+    votes = {"left": ids[left], "right": ids[right], "winner": winner}
+    votes["count"] = rng.integers(1, 200, 40)
+    with pytest.warns(SeparationWarning):
+        whole = RankRegression(method, inference="model").fit(items, votes)
+    with pytest.warns(SeparationWarning):
+        parts = fit_stream(items, votes, method=method, inference="model")
+    low, high = whole.confidence_intervals()[0]
+    assert 0 < low < high == np.inf
+    np.testing.assert_allclose(parts.confidence_intervals()[0], [low, high], rtol=1e-6)

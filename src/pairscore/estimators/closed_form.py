@@ -277,7 +277,8 @@ def link_scale(
     amount, exposures, side = votes.amount, votes.tally.exposures, settings.side_effect
     along = difference_pass(votes.left, votes.right, scores)
     weak = ridge_is_weak(settings.l2, votes.unit)
-    separated = (weak or side) and votes.are_separated(along, side)
+    # a ridge that holds the scale leaves only the side to be without an end
+    separated = (weak or side) and votes.are_separated(along if weak else 0.0 * along, side)
     prior = SEPARATION_L2 * votes.unit
     l2 = prior if separated and weak else settings.l2
     ridge = (l2 * float(np.sum(standard_coef**2)), prior * separated)

@@ -175,11 +175,15 @@ class PairLikelihood:
             direction = self._solve(here, FINE)
         if self.may_be_unbounded and (near or iteration >= FIRST_SEPARATION_CHECK):
             for endless in (direction, -params):
-                if self.separates(-self.transform @ endless):
+                if self.separates(self.without_ridge(-self.transform @ endless)):
                     return Step(endless, gap, unbounded=True)
         if near and iteration < LAST_BENDS and self.largest_move(direction) > STRAIGHT:
             gap = max(gap, 2 * self.tol)  # the step does not square it yet
         return Step(direction, gap)
+
+    def without_ridge(self, theta: np.ndarray) -> np.ndarray:
+        """The part of a direction that no ridge holds back: along the rest there is an end."""
+        return np.where(self.ridge > 0, 0.0, theta)
 
     def largest_move(self, direction: np.ndarray) -> float:
         """By how much a step moves the difference of some pair's scores at most."""

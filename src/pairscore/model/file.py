@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from hashlib import sha256
 from itertools import chain
 from math import inf
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from pairscore.core.links import Link, get_link, link_name
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.features import Recipe
 from pairscore.data.items import LARGEST_NUMBER, Items
-from pairscore.data.tables import Columns, named_backend
+from pairscore.data.tables import Columns, is_missing, named_backend
 from pairscore.data.votes import PER_ROW
 from pairscore.errors import (
     PairscoreError,
@@ -613,6 +614,7 @@ def comparisons_from_arrays(
     items = Items(arrays[f"{DATA}values"], feature_names, ids, backend, recipe)
     context = {n.removeprefix(CONTEXT): a for n, a in arrays.items() if n.startswith(CONTEXT)}
     columns = {name: arrays.get(f"{DATA}{name}") for name in (*PER_ROW, "covariance_items")}
+    columns["judge"] = _with_missing(columns["judge"])
     return Comparisons(
         items,
         **columns,
@@ -626,9 +628,24 @@ def _without_objects(column: np.ndarray, name: str) -> np.ndarray:
     """Numbers, or text as text; other objects would run code when they are read."""
     if column.dtype != object:
         return column
-    if not all(isinstance(value, str) for value in column.tolist()):
+    values = column.tolist()
+    if name == "judge":  # some comparisons may be of nobody, which a file says by no name
+        known = [value for value in values if not is_missing(value)]
+        if known and all(isinstance(value, Real) and float(value) == value for value in known):
+            return np.array([np.nan if is_missing(value) else value for value in values], float)
+        values = ["" if is_missing(value) else value for value in values]
+    if not all(isinstance(value, str) for value in values):
         raise PairscoreError(
             f"the {'id' if name == 'ids' else name} has entries that are neither all text nor all"
             " numbers, so the data cannot be kept in a file; make them text."
         )
-    return column.astype(str)
+    return np.array(values, dtype=str)
+
+
+def _with_missing(judge: np.ndarray | None) -> np.ndarray | None:
+    """Names of judges (M) with None where a file has no name."""
+    if judge is None or judge.dtype.kind != "U" or np.all(judge != ""):
+        return judge
+    names = judge.astype(object)
+    names[judge == ""] = None
+    return names

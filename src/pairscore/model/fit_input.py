@@ -45,14 +45,17 @@ def comparisons_to_fit(
     self_pairs: str,
     columns: Mapping[str, Any] | None = None,
     sample_weight: Any = None,
+    item_groups: Any = None,
 ) -> tuple[Comparisons, bool]:
     """What was given to ``fit`` as comparisons, and whether they are of items that are known.
 
     ``columns`` has names of columns of the items and votes, as ``Comparisons.from_frames`` takes.
-    ``sample_weight`` (M,) multiplies the weights that they have. Sets the model's ``classes_``, and
+    ``sample_weight`` (M,) multiplies the weights that they have. ``item_groups`` are those of all
+    items of a table, of which some may be dropped. Sets the model's ``classes_``, and
     for a matrix of differences what scikit-learn sets.
     """
-    data, has_items = _read_comparisons(model, X, y, covariance_items, self_pairs, columns or {})
+    of_items = {"covariance_items": covariance_items, "item_groups": item_groups}
+    data, has_items = _read_comparisons(model, X, y, of_items, self_pairs, columns or {})
     return weighted(data, sample_weight), has_items
 
 
@@ -74,11 +77,12 @@ def _read_comparisons(
     model: Any,
     X: Any,
     y: Any,
-    covariance_items: Any,
+    of_items: dict[str, Any],
     self_pairs: str,
     columns: Mapping[str, Any],
 ) -> tuple[Comparisons, bool]:
     refuse_other_self_pairs(self_pairs)
+    covariance_items = of_items["covariance_items"]
     model.classes_ = np.array([-1, 1])
     if columns and (isinstance(X, Comparisons) or y is None or not _are_votes(y)):
         raise PairscoreError(
@@ -100,7 +104,7 @@ def _read_comparisons(
         )
     if _are_votes(y):
         reading = {
-            "covariance_items": covariance_items,
+            **of_items,
             "self_pairs": self_pairs,
             "context": model.context or (),
             "missing": "refuse" if isinstance(y, Votes) else model.missing,

@@ -225,8 +225,11 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
             ``id``, ``features``, ``left``, ``winner``, ... as ``Comparisons.from_frames`` has them.
         """
         settings = self._settings()
+        # of a table whose incomplete items are dropped, all have labels
+        dropping = self.missing == "drop-items" and not isinstance(X, Comparisons)
+        of_table = item_groups if dropping and settings.holds_items_out else None
         data, has_items = comparisons_to_fit(
-            self, X, y, covariance_items, self_pairs, columns, sample_weight
+            self, X, y, covariance_items, self_pairs, columns, sample_weight, of_table
         )
         if covariance_items is not None and settings.method != "split":
             raise PairscoreError(
@@ -235,7 +238,7 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
                 " Comparisons.from_frames, whose comparisons every method takes."
             )
         groups = None
-        if item_groups is not None:
+        if item_groups is not None and (of_table is None or not has_items):
             items = data.items if has_items else None
             groups = number_item_groups(item_groups, items, settings)
         asked: Any = {"item_groups": groups, "workers": Workers(self.n_jobs)}

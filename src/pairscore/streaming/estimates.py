@@ -198,7 +198,7 @@ def link_scale(
     series = settings.link.is_logistic and not side
     sums = data.score_pass("Scale", start[0] * scores, start[1], wants=("squared",), series=series)
     weak = ridge_is_weak(settings.l2, data.first.weight_unit)
-    separated = (weak or side) and _is_separated(sums, side)
+    separated = (weak or side) and _is_separated(sums, side, only_side=not weak)
     first = [] if separated else [sums]
     if separated:
         prior = SEPARATION_L2 * data.weight_unit
@@ -236,8 +236,11 @@ def _sample_scale(data: StreamData, scores: np.ndarray, ridge: tuple[float, floa
     return np.array([float(np.clip(found.factor, start / 10, 10 * start)), side])
 
 
-def _is_separated(sums: ScoreSums, side: bool) -> bool:
-    """Whether some scale, with a side effect if there is one, explains every comparison."""
+def _is_separated(sums: ScoreSums, side: bool, only_side: bool) -> bool:
+    """Whether some scale, with a side effect if there is one, explains every comparison.
+
+    ``only_side``: whether the side does alone, where a ridge holds the scale.
+    """
     wins, losses = sums.wins, sums.losses
     if sums.totals[-1] > 0:
         return False
@@ -245,7 +248,7 @@ def _is_separated(sums: ScoreSums, side: bool) -> bool:
         return wins.low >= 0 and losses.high <= 0 and max(wins.high, -losses.low) > 0
     if not (np.isfinite(wins.low) and np.isfinite(losses.low)):
         return True
-    return wins.low >= losses.high and wins.high > losses.low
+    return not only_side and wins.low >= losses.high and wins.high > losses.low
 
 
 def _guard(data: StreamData, sums: ScoreSums, at: float, explained: float, freedom: float) -> float:
@@ -391,7 +394,7 @@ def maximum_of_parts(
     likelihood = PairLikelihood(sample.X, sample.pairs, settings.link, T, held)
     guess = first_guess(sample, settings)
     optimum = maximise(likelihood, guess, settings.max_iter)
-    if optimum.separated and separates(optimum.theta):
+    if optimum.separated and separates(likelihood.without_ridge(optimum.theta)):
         return PartsMaximum(optimum.theta, ridge, optimum.n_iterations, False, separated=True)
     theta = guess if optimum.separated or not optimum.converged else optimum.theta
     _, information, *_ = likelihood.score_pass(theta)
@@ -405,7 +408,7 @@ def maximum_of_parts(
     if not best.converged:
         last = theta if passes.before is None else T @ (best.params - passes.before[0])
         for endless in (last, theta):
-            if separates(endless):
+            if separates(likelihood.without_ridge(endless)):
                 return PartsMaximum(endless, ridge, best.n_iterations, False, separated=True)
     return PartsMaximum(theta, ridge, best.n_iterations, best.converged)
 

@@ -254,7 +254,7 @@ def chosen(data: StreamData, *cuts: Cut, touched: bool = False) -> StreamData:
     choice, size = Choice(cuts, touched), max(len(data.first.sample), 1)
     reader: Any = ChosenRows(data.reader, choice)
     first, stride = data.first, 0
-    while (more := 1 + max(int(first.number) - 1, 0) // size) != stride:  # they may be few of all
+    while (more := 1 + max(int(first.n_rows) - 1, 0) // size) != stride:  # they may be few of all
         first, stride = (
             data.run("Separation", TallyTask(reader, len(data.items), more), data.parts),
             more,
@@ -407,9 +407,7 @@ def keep_fit(data: StreamData, result: Estimate) -> tuple[Fit, list[Note]]:
     fit = replace(fit, fitted_scores=scores)
     fit, undecided = without_decisions(fit)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result), *undecided]
-    tally = data.first.tally
-    won, lost = (0.5 * (tally.exposures + sign * tally.net_wins) for sign in (1, -1))
-    fit = replace(fit, extreme_items=extreme_items(data.items, won, lost))
+    fit = replace(fit, extreme_items=extreme_items(data.items, *data.first.won_and_lost))
     return fit, notes
 
 

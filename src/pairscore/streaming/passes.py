@@ -31,7 +31,7 @@ from pairscore.parts.sources import Partition
 from pairscore.parts.spill import Spill
 
 # of the first sums
-NUMBERS = ("number", "weighted", "tied", "given", "n_given", "left_won", "right_won")
+NUMBERS = ("number", "weighted", "tied", "given", "n_given", "left_won", "right_won", "n_rows")
 
 
 class NumberedPart(NamedTuple):
@@ -124,6 +124,11 @@ class FirstSums(Sums):
         How many of all comparisons have a positive amount: their counts.
     left_won, right_won : float
         How many of the comparisons of two items with a positive amount each side won.
+    n_rows : float
+        How many rows there are, whatever they count.
+    counted : array (2 x N)
+        How often each item won, less how often it lost, and how often it was compared, with what is
+        left out, whatever the weights; 2 x 0 where the tally says so already.
     weights : Range
         Of the positive weights.
     seen, dropped : masks (N)
@@ -139,10 +144,20 @@ class FirstSums(Sums):
     n_given: float
     left_won: float
     right_won: float
+    n_rows: float
+    counted: np.ndarray
     weights: Range
     seen: np.ndarray
     dropped: np.ndarray
     sample: Sample
+
+    @property
+    def won_and_lost(self) -> np.ndarray:
+        """How often each item won, and lost, a tie being half of both: 2 x N."""
+        counted = self.counted
+        if not counted.size:
+            counted = np.stack([self.tally.net_wins, self.tally.exposures])
+        return 0.5 * (counted[1] + np.array([[1.0], [-1.0]]) * counted[0])
 
     @property
     def weight_unit(self) -> float:
@@ -174,6 +189,8 @@ class TallyTask:
         net, exposures = np.zeros((self.n_items, 2), dtype=self._kind(part)).T
         totals, weights, samples, row = np.zeros(6), Range(), [], 0
         won = np.zeros(2)
+        is_apart = self.reader.drop_ties or "weight" in self.reader.layout.columns
+        counted = np.zeros((2, self.n_items if is_apart else 0))
         odd, dropped = np.zeros((2, self.n_items), dtype=bool)
         starts = []
         for chunk, batch in enumerate(self.reader.all_batches(part.source)):
@@ -181,6 +198,8 @@ class TallyTask:
             has_ties, n = is_tie.any(), float(len(is_tie))
             totals[0] += batch.amount[is_tie].sum() if has_ties else 0.0
             totals[1:3] += n if batch.is_plain else (batch.amount.sum(), _number(batch))
+            if is_apart:
+                tally_pass(*batch[:3], _times(batch), self.n_items, (counted[0], counted[1]))
             if self.reader.drop_ties and has_ties:
                 dropped[batch.left[is_tie]] = dropped[batch.right[is_tie]] = True
                 batch = batch.take(~is_tie)
@@ -212,6 +231,8 @@ class TallyTask:
             n_given=n_given,
             left_won=float(won[0]),
             right_won=float(won[1]),
+            n_rows=float(row),
+            counted=counted,
             weights=weights,
             seen=(exposures > 0) | odd,
             dropped=dropped,
@@ -236,9 +257,14 @@ def _wins_of_sides(batch: Batch) -> tuple[float, float]:
         return float(np.count_nonzero(batch.outcome > 0)), float(
             np.count_nonzero(batch.outcome < 0)
         )
-    times = np.ones(len(batch.left)) if batch.times is None else batch.times
-    number = np.where((batch.amount > 0) & (batch.left != batch.right), times, 0.0)
+    number = _times(batch)
     return float(number[batch.outcome > 0].sum()), float(number[batch.outcome < 0].sum())
+
+
+def _times(batch: Batch) -> np.ndarray:
+    """How often two items met in each row (M), if it counts at all."""
+    times = np.ones(len(batch.left)) if batch.times is None else batch.times
+    return np.where((batch.amount > 0) & (batch.left != batch.right), times, 0.0)
 
 
 def _number(batch: Batch) -> float:
@@ -301,6 +327,7 @@ class Checkpoint:
             "n_comparisons": np.array(sums.tally.n_comparisons),
             "net_wins": sums.tally.net_wins,
             "exposures": sums.tally.exposures,
+            "counted": sums.counted,
             "masks": np.packbits(np.stack([sums.seen, sums.dropped]), axis=1),
             **vars(sums.sample),
         }
@@ -354,6 +381,7 @@ SCHEMA = {
     "n_comparisons": Field("", low=0, high=LARGEST_NUMBER),
     "net_wins": Field("N", low=-LARGEST_NUMBER, high=LARGEST_NUMBER),
     "exposures": Field("N", low=0, high=LARGEST_NUMBER),
+    "counted": Field("2,counted", low=-LARGEST_NUMBER, high=LARGEST_NUMBER),
     "masks": Field("2,bytes", "u"),
     **dict.fromkeys(("left", "right"), Field("sample", INTEGER, below="N")),
     "outcome": Field("sample", INTEGER, low=-1, high=1),
@@ -366,6 +394,8 @@ def _contradictions(arrays: dict[str, np.ndarray]) -> Iterator[str]:
     yield from (f"{name!r} is missing" for name in SCHEMA if name not in arrays)
     if np.any(np.abs(arrays["net_wins"]) > (1 + 1e-9) * arrays["exposures"]):
         yield "items have won more comparisons than they were in"
+    if arrays["counted"].shape[1] not in (0, len(arrays["exposures"])):
+        yield "comparisons are counted of other items"
 
 
 def _first_sums(arrays: dict[str, np.ndarray], n_items: int) -> FirstSums:
@@ -375,7 +405,13 @@ def _first_sums(arrays: dict[str, np.ndarray], n_items: int) -> FirstSums:
     numbers = dict(zip(NUMBERS, arrays["numbers"].tolist(), strict=True))
     weights = Range(*arrays["weights"].tolist())
     return FirstSums(
-        tally=tally, **numbers, weights=weights, seen=seen, dropped=dropped, sample=sample
+        tally=tally,
+        **numbers,
+        counted=arrays["counted"],
+        weights=weights,
+        seen=seen,
+        dropped=dropped,
+        sample=sample,
     )
 
 
