@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import pairscore
 from pairscore import PairscoreError, RankRegression, fit_stream
-from pairscore.errors import SeparationWarning
+from pairscore.errors import ColumnFoundWarning, SeparationWarning
 from pairscore.parts.engines import bytes_of
 from tests.streaming.studies import (
     assert_same_fit,
@@ -262,3 +262,13 @@ def test_a_list_of_tables_is_fitted_as_one():
     strange = votes.set_column(0, votes.column_names[0], pa.array(["nobody"] * len(votes)))
     with pytest.raises(PairscoreError, match="table 2 of the comparisons"):
         fit_stream(items, [votes, strange])
+
+
+def test_files_of_items_without_ids_are_said_to_be_known_by_row(tmp_path):
+    items, votes = draw(weights=False)
+    rows = {side: (votes[side].to_numpy() - 7) // 3 for side in ("left", "right")}
+    numbered = pa.table(rows | {"winner": votes["winner"]})
+    files = write(tmp_path, items.drop_columns("id"), numbered)
+    with pytest.warns(ColumnFoundWarning, match="they are known by row number, from 0 on."):
+        model = fit_stream(*files)
+    np.testing.assert_allclose(model.coef_, fit_stream(items, votes).coef_)
