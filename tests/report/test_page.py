@@ -467,7 +467,7 @@ def test_comparisons_alone_have_a_page_without_what_needs_features():
         "comes first of 40 items",
         "New items cannot be ranked",
         "The first 8 against each other",
-        "How far the items differ",
+        "Judges, side, context and ties",
         "How often is it wrong?",
         "Are all items linked by comparisons?",
         "too close to call",
