@@ -36,6 +36,10 @@ JSON_LINES = {
         "2 bad rows; correct or remove them:\n  line 2: Expecting value",
     ),
     "no object": (b'{"x":1}\n[1]\n', "line 2: not a JSON object: '[1]'"),
+    "nested too deep": (
+        b'{"x":' + b"[" * 5000 + b"]" * 5000 + b"}\n",
+        "line 1: lists or objects within each other, too deep to read",
+    ),
     "a name twice": (b'{"x":1,"x":2}\n', "line 1: a name twice in one object"),
     "nested": (b'{"x":{"y":1}}\n', "neither numbers nor text: 'x'"),
     "lists": (b'{"x":[1]}\n{"x":[1,2]}\n', "neither numbers nor text: 'x'"),

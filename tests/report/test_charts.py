@@ -11,9 +11,11 @@ from pairscore.report.charts import (
     Box,
     Mark,
     both_ends,
+    exposure_chart,
     interval_chart,
     place_tags,
 )
+from pairscore.report.items import Bar
 
 
 @pytest.mark.parametrize(
@@ -70,3 +72,21 @@ def test_of_many_rows_both_ends_are_drawn():
     names = [mark and mark.name for mark in both_ends(rows, 3, lambda mark: mark)]
     assert names == ["0", "1", "2", None, "4", "5", "6"]
     assert both_ends(rows, 4, lambda mark: mark) == rows
+
+
+def test_names_lie_on_no_dot_where_there_is_room():
+    """A name lay on dots of items that had no name."""
+    frame = Box(0, 0, 440, 300)
+    dots = [(100.0, 100.0), (125.0, 100.0), (75.0, 100.0), (100.0, 80.0)]
+    (tag,) = place_tags(["item 26"], dots, (), frame)
+    assert not [at for at in dots if tag.lies_over(Box(at[0] - 3, at[1] - 3, at[0] + 3, at[1] + 3))]
+    crowd = [(100.0, 100.0), *((9.0 * x, 9.0 * y) for x in range(49) for y in range(34))]
+    (tag,) = place_tags(["item 26"], crowd, (), frame)  # where there is no room
+    assert tag.is_within(frame)
+
+
+def test_counts_and_ranks_have_whole_ticks():
+    assert Axis(0, 3.15, 0, 1).ticks() == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
+    assert Axis(0, 3.15, 0, 1).ticks(whole=True) == [0.0, 1.0, 2.0, 3.0]
+    assert Axis(0, 1000, 0, 1).ticks(whole=True) == Axis(0, 1000, 0, 1).ticks()
+    assert ">0.5<" not in exposure_chart([Bar(1, 1, 2), Bar(2, 2, 1)])

@@ -9,7 +9,7 @@ from scipy.special import expit
 from pairscore import RankRegression
 from pairscore.errors import CollinearFeaturesWarning, PairscoreWarning
 from pairscore.report.checks import Check
-from pairscore.report.facts import report_facts
+from pairscore.report.facts import ReportFacts, report_facts
 from pairscore.report.lead import lead_sentences, verdict_of_checks
 from pairscore.report.page import report_html
 from tests.limits import largest_mean
@@ -215,3 +215,17 @@ def test_items_that_cannot_be_held_out_leave_the_accuracy_of_the_fit():
     said = page_in_words(items, votes)
     assert "how often it is wrong on new items cannot be tested here" in said
     assert "of 100 predictions to be wrong" not in said
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (0.0, "For no pair can we say which ranks higher (95 % confidence for each pair): all are"),
+        (0.004, "For less than 1 % of all pairs we can say which ranks higher"),
+        (0.5, "For 50 % of all pairs we can say which ranks higher"),
+    ],
+)
+def test_where_no_pair_is_clear_the_page_says_so(share, said, monkeypatch):
+    facts = facts_of(*draw_study(8, 40, d=1, seed=3))
+    monkeypatch.setattr(ReportFacts, "sure_pairs", share)
+    assert said in " ".join(lead_sentences(facts)).replace("\u00a0", " ")

@@ -15,8 +15,9 @@ from click.testing import CliRunner
 from pairscore import RankRegression
 from pairscore.cli.commands import main
 from pairscore.errors import PairscoreError, PairscoreWarning
+from pairscore.estimators.settings import Wording
 from pairscore.files.write import write_table
-from pairscore.report.facts import report_facts
+from pairscore.report.facts import EffectsFacts, report_facts
 from pairscore.report.page import page_template, report_html, write_page, write_report
 from tests.model.test_contrasts import draw_items, draw_votes, fit_table
 from tests.report.browser import (
@@ -466,7 +467,7 @@ def test_comparisons_alone_have_a_page_without_what_needs_features():
         "comes first of 40 items",
         "New items cannot be ranked",
         "The first 8 against each other",
-        "Judges, context and ties",
+        "Judges, side, context and ties",
         "How often is it wrong?",
         "Are all items linked by comparisons?",
         "too close to call",
@@ -532,7 +533,7 @@ def test_a_page_tells_of_judges_context_ties_and_ridge(page_with_effects):
     assert_whole(page)
     said = text_of(page)
     for words in (
-        "Judges, context and ties",
+        "Judges, ",
         "Effects of side and context",
         "How sharp the judges are",
         "Every judge",
@@ -549,7 +550,7 @@ def test_a_page_tells_of_judges_context_ties_and_ridge(page_with_effects):
 def test_a_plain_model_has_no_section_of_effects():
     facts = facts_of(*draw_study(60, 600))
     assert facts.effects.is_empty
-    assert "Judges, context and ties" not in report_html(facts)
+    assert "What items have beyond their features" not in report_html(facts)
 
 
 def test_a_page_of_items_with_gaps(tmp_path):
@@ -560,3 +561,25 @@ def test_a_page_of_items_with_gaps(tmp_path):
         RankRegression(missing="item-effect").fit(items, votes), items, votes, tmp_path / "r.html"
     )
     assert "item item 20" in (tmp_path / "r.html").read_text()
+
+
+def test_the_heading_of_effects_names_what_is_there():
+    """ "Judges, context and ties" stood over effects of items alone."""
+    effects = EffectsFacts([], "standard deviation 1", [], [], [], "", [], None)
+    assert effects.heading == "Effects of items"
+    assert replace(effects, context_in_words=["x"]).heading == "Items and context"
+
+
+@pytest.mark.parametrize(
+    ("ends", "title"),
+    [
+        ({"top": "worst"}, "The first 12 (worst) and the last 12"),
+        ({"bottom": "mildest"}, "The first 12 and the last 12 (mildest)"),
+        ({"top": "worst", "bottom": "mildest"}, "The 12 worst and the 12 mildest"),
+        ({}, "The 12 highest and the 12 lowest"),
+    ],
+)
+def test_an_end_that_nobody_named_is_first_or_last(ends, title):
+    """ "The 12 worst and the 12 lowest" stood over the items where only the top was named."""
+    facts = replace(facts_of(*draw_study(30, 200)), wording=Wording(**ends))
+    assert title in text_of(report_html(facts))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import pairscore
 from pairscore import PairscoreError, RankRegression, fit_stream
-from pairscore.errors import CollinearFeaturesWarning, SeparationWarning
+from pairscore.errors import CollinearFeaturesWarning, ColumnFoundWarning, SeparationWarning
 from pairscore.parts.engines import bytes_of
 from tests.streaming.studies import (
     assert_same_fit,
@@ -296,3 +296,13 @@ def test_open_ends_of_rows_that_stand_for_many_comparisons_are_those_in_memory(m
     low, high = whole.confidence_intervals()[0]
     assert 0 < low < high == np.inf
     np.testing.assert_allclose(parts.confidence_intervals()[0], [low, high], rtol=1e-6)
+
+
+def test_files_of_items_without_ids_are_said_to_be_known_by_row(tmp_path):
+    items, votes = draw(weights=False)
+    rows = {side: (votes[side].to_numpy() - 7) // 3 for side in ("left", "right")}
+    numbered = pa.table(rows | {"winner": votes["winner"]})
+    files = write(tmp_path, items.drop_columns("id"), numbered)
+    with pytest.warns(ColumnFoundWarning, match="they are known by row number, from 0 on."):
+        model = fit_stream(*files)
+    np.testing.assert_allclose(model.coef_, fit_stream(items, votes).coef_)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pairscore import PairscoreError, RankRegression
+from pairscore.errors import OneSidedWarning
 from pairscore.streaming.merge import merge_files, merge_sites
 from pairscore.streaming.sites import (
     ShardSums,
@@ -179,3 +180,10 @@ def test_sums_from_which_no_model_follows_are_one_sentence(tmp_path):
     for method in ("pooled", "split", "paired", "mle"):
         with pytest.raises(PairscoreError, match="no model follows from these sums"):
             merge_files([path], method=method)
+
+
+def test_a_site_where_one_side_won_all_is_told():
+    items, votes = draw()
+    votes = votes.set_column(2, "winner", [["left"] * len(votes)])
+    with pytest.warns(OneSidedWarning, match="it looks like a table of winners and losers"):
+        site_sums(items, votes)

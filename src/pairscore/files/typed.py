@@ -234,6 +234,8 @@ def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _json_reason(error: Exception, line: bytes) -> str:
+    if isinstance(error, RecursionError):
+        return "lists or objects within each other, too deep to read"
     is_text = not isinstance(error, UnicodeError) or line.isascii()
     return str(error).partition(":")[0] if is_text else "not UTF-8"
 

@@ -73,11 +73,12 @@ class Axis:
         value = float(np.clip(value, self.low, self.high)) if np.isinf(value) else value
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
-    def ticks(self, number: int = 5) -> list[float]:
-        """Round values within the axis, about so many."""
+    def ticks(self, number: int = 5, whole: bool = False) -> list[float]:
+        """Round values within the axis, about so many; whole ones of counts and ranks."""
         raw = (self.high - self.low) / number
         power = 10.0 ** np.floor(np.log10(raw))
         step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= raw * 0.75)
+        step = max(step, 1.0) if whole else step
         first, last = np.ceil(self.low / step - 1e-9), np.floor(self.high / step + 1e-9)
         return [float(k * step) for k in range(int(first), int(last) + 1)]
 
@@ -97,21 +98,27 @@ def score_axis(items: Sequence[RankedItem]) -> Axis:
 
 
 def bottom_axis(
-    x: Axis, bottom: float, top: float, title: str, as_percent: bool = False, ticks: int = 5
+    x: Axis,
+    bottom: float,
+    top: float,
+    title: str,
+    as_percent: bool = False,
+    ticks: int = 5,
+    whole: bool = False,
 ) -> list[str]:
     """Grid lines with their values below, and what they are."""
     parts = []
-    for tick in x.ticks(ticks):
+    for tick in x.ticks(ticks, whole):
         parts.append(line(x(tick), top, x(tick), bottom, "grid"))
         parts.append(text(x(tick), bottom + 16, tick_label(tick, as_percent)))
     middle = min((x.start + x.end) / 2, WIDTH - LARGEST_TEXT * text_width(title) / 2)
     return [*parts, text(middle, bottom + 34, title)]
 
 
-def left_axis(y: Axis, x: Axis, as_percent: bool = False) -> list[str]:
+def left_axis(y: Axis, x: Axis, as_percent: bool = False, whole: bool = False) -> list[str]:
     """Grid lines across ``x`` with their values to the left."""
     parts = []
-    for tick in y.ticks():
+    for tick in y.ticks(whole=whole):
         parts.append(line(x.start, y(tick), x.end, y(tick), "grid"))
         parts.append(text(x.start - 6, y(tick) + 4, tick_label(tick, as_percent), "end"))
     return parts
@@ -331,7 +338,7 @@ def order_chart(items: Sequence[RankedItem], average: float, top: str = "highest
     )
     scores = " ".join(f"{across:.1f},{y(item.score):.1f}" for across, item in points)
     parts = [
-        *bottom_axis(x, bottom, TOP, f"rank (1 = {top})"),
+        *bottom_axis(x, bottom, TOP, f"rank (1 = {top})", whole=True),
         *left_axis(y, x),
         line(x.start, y(average), x.end, y(average), "zero"),
         f'<path class="interval thin" d="{intervals}"/>',
@@ -385,10 +392,10 @@ def residual_chart(items: Sequence[RankedItem]) -> str:
         )
         parts.append(dot(x(item.score), y(item.residual), "accent faint", 3, tip))
     names = shorten_names([item.name for item in items[:MOST_TAGS]], TAG_WIDTH)
-    dots = [(x(item.score), y(item.residual)) for item in items[:MOST_TAGS]]
+    dots = [(x(item.score), y(item.residual)) for item in items]
     frame = Box(x.start, TOP, WIDTH, BOTTOM)
     tags = place_tags(names, dots, (y(-2), y(2)), frame)
-    for name, at, tag in zip(names, dots, tags, strict=True):
+    for name, at, tag in zip(names, dots, tags, strict=False):
         middle = (tag.top + tag.bottom) / 2
         near = min(max(at[0], tag.left), tag.right)
         if abs(middle - at[1]) > TAG_HEIGHT:
@@ -424,13 +431,15 @@ def place_tags(
 ) -> list[Box]:
     """A place for each name, as near to its dot as there is room in the frame.
 
-    Names lie neither on each other, nor on a named dot, nor on a horizontal line at the height of
-    one of ``lines``. Where there is no such place, a name is next to its dot.
+    ``dots`` may be more than names, which belong to the first. Names lie neither on each other, nor
+    on a dot, nor on a horizontal line at the height of one of ``lines``. Where there is no such
+    place, they lie on no named dot, and else next to their own.
     """
     taken = [Box(across - 5, height - 5, across + 5, height + 5) for across, height in dots]
     taken += [Box(frame.left, height - 1, frame.right, height + 1) for height in lines]
+    named = [*taken[: len(names)], *taken[len(dots) :]]
     placed: list[Box] = []
-    for name, (across, height) in zip(names, dots, strict=True):
+    for name, (across, height) in zip(names, dots, strict=False):
         width = LARGEST_TEXT * text_width(name)
         boxes = [
             Box(left, middle - TAG_HEIGHT / 2, left + width, middle + TAG_HEIGHT / 2)
@@ -440,8 +449,9 @@ def place_tags(
         ]
         free = (
             box
+            for others in (taken, named)
             for box in boxes
-            if box.is_within(frame) and not any(map(box.lies_over, (*taken, *placed)))
+            if box.is_within(frame) and not any(map(box.lies_over, (*others, *placed)))
         )
         placed.append(next(free, boxes[0]))
     return placed
@@ -452,9 +462,9 @@ def exposure_chart(bars: Sequence[Bar]) -> str:
     most = max(1, *(one.items for one in bars))
     x = Axis(bars[0].low - 0.5, bars[-1].high + 0.5, 44, WIDTH - 10)
     y = Axis(0, 1.05 * most, LOW_BOTTOM, TOP)
-    parts = left_axis(y, x)
+    parts = left_axis(y, x, whole=True)
     parts.append(text((44 + WIDTH) / 2, LOW_BOTTOM + 34, "comparisons of an item"))
-    whole = [tick for tick in x.ticks() if tick == int(tick) and tick >= 0]
+    whole = [tick for tick in x.ticks(whole=True) if tick >= 0]
     parts += [text(x(tick), LOW_BOTTOM + 16, tick_label(tick)) for tick in whole]
     for one in bars:
         tip = f"{number_of(one.items, 'item')} compared {from_to(one.low, one.high)} times"

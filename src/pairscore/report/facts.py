@@ -125,6 +125,22 @@ class EffectsFacts:
     rejected: dict[str, str] = field(default_factory=dict)
 
     @property
+    def heading(self) -> str:
+        """What the page has to say of effects."""
+        kinds = {one.kind for one in self.of_comparisons}
+        found = {
+            "judges": self.judges,
+            "items": self.of_items_in_words,
+            "side": "side" in kinds,
+            "context": "context" in kinds or self.context_in_words,
+            "ties": "tie" in kinds or self.ties,
+            "the ridge": self.ridge,
+        }
+        *first, last = [name for name, has in found.items() if has]
+        words = f"{', '.join(first)} and {last}" if first else last
+        return "Effects of items" if words == "items" else words[0].upper() + words[1:]
+
+    @property
     def is_empty(self) -> bool:
         words = self.of_items_in_words or self.context_in_words
         return not words and not self.of_comparisons and not self.judges and self.ridge is None

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pairscore.report.items import RankedItem
     from pairscore.report.trials import WrongShare
 
+LEAST_SHOWN = 0.01  # share of pairs
 NO_NEW_ITEMS = (
     "New items cannot be ranked: the model has no features, and knows only items that were"
     " compared."
@@ -25,11 +26,16 @@ def lead_sentences(facts: "ReportFacts") -> list[str]:
     """What the page says first, in plain sentences."""
     sentences = [*_groups(facts), _first_place(facts), *_careless_judges(facts)]
     if facts.has_intervals and facts.n_pairs:
-        sentences.append(
-            f"For {percent(facts.sure_pairs, 0)} of all pairs"
-            f"{' in one group' if facts.groups else ''} we can say which ranks higher (95 %"
-            " confidence for each pair); the others are too close to call."
-        )
+        in_group = " in one group" if facts.groups else ""
+        share = percent(facts.sure_pairs, 0)
+        known = f"For {share} of all pairs{in_group} we can say which ranks higher (95 %"
+        known += " confidence for each pair); the others are too close to call."
+        if facts.sure_pairs == 0:
+            known = f"For no pair{in_group} can we say which ranks higher (95 % confidence for each"
+            known += " pair): all are too close to call."
+        elif facts.sure_pairs < LEAST_SHOWN:
+            known = known.replace(f"For {share}", f"For less than {percent(LEAST_SHOWN, 0)}")
+        sentences.append(known)
     sentences += _judges(facts)
     sentences += new_items_sentences(facts, in_short=True)
     if not facts.has_features:  # with features, the section of coefficients begins with it

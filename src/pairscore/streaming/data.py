@@ -17,6 +17,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.conventions import NAMED_ROLES
 from pairscore.data.find_ids import found_words
 from pairscore.data.items import Items
+from pairscore.data.tables import ID_COLUMN
 from pairscore.data.votes import Votes
 from pairscore.errors import ColumnFoundWarning, PairscoreError, warn_caller
 from pairscore.estimators.diagnostics import Pairing, pairing_of
@@ -28,7 +29,7 @@ from pairscore.estimators.fit_data import (
 from pairscore.estimators.settings import Settings
 from pairscore.parts.engines import Engine, LocalEngine
 from pairscore.parts.progress import Progress, Watch
-from pairscore.parts.rows import Layout, RowReader, find_item_ids, ids_only, mask_of
+from pairscore.parts.rows import Layout, RowReader, find_item_ids, ids_only, item_parts, mask_of
 from pairscore.parts.sources import PARTITION_ROWS, FilePartition, Partition, partitions
 from pairscore.parts.spill import (
     TILE_FORMAT,
@@ -345,9 +346,17 @@ class Job:
         if (id := find_item_ids(source, votes, layout, settings)) is not None:
             warn_caller(f"{found_words(id)}; id={id!r} says so.", ColumnFoundWarning)
             settings = {**settings, "id": id}
+        elif self._known_by_row(source, settings):
+            text = "the items have no column 'id': they are known by row number, from 0 on."
+            warn_caller(text, ColumnFoundWarning)
         if not self.engine.is_local:
             return share_items(source, settings, folder, self.engine)
         return read_item_table(source, settings, 0.6 * self.memory, folder)
+
+    def _known_by_row(self, source: Any, settings: dict[str, Any]) -> bool:
+        """Whether a file of items has no ids."""
+        parts = None if settings.get("id") else item_parts(source)
+        return bool(parts) and ID_COLUMN not in parts[0].column_names()
 
 
 @dataclass(frozen=True)

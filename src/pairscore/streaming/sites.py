@@ -20,7 +20,7 @@ import numpy as np
 
 from pairscore.choices import LINKS, TIE_RULES
 from pairscore.core.sums import Moments, Tally
-from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.errors import PairscoreError, first_few, plural, warn_caller
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.files.archive import (
     DamagedFileError,
@@ -31,6 +31,7 @@ from pairscore.files.archive import (
     read_json,
 )
 from pairscore.files.write import atomic_write
+from pairscore.model.oddities import one_sided_notes
 from pairscore.parts.engines import bytes_of, local_engine
 from pairscore.streaming.data import Job, Source, StreamData
 from pairscore.streaming.passes import FirstSums, refuse_settings
@@ -348,6 +349,9 @@ def site_sums(
         data = site_data(stack, source, check_settings(**asked), memory, n_jobs)
         if not allow_small:
             refuse_small(data.n_items, data.X.shape[1])
+        if data.reader.layout.has_sides:
+            for kind, text in one_sided_notes(data.first.left_won, data.first.right_won):
+                warn_caller(text, kind)
         return sums_of(data)
 
 
