@@ -355,8 +355,10 @@ class Job:
 
     def _known_by_row(self, source: Any, settings: dict[str, Any]) -> bool:
         """Whether a file of items has no ids."""
-        parts = None if settings.get("id") else item_parts(source)
-        return bool(parts) and ID_COLUMN not in parts[0].column_names()
+        parts = item_parts(source)
+        if settings.get("id") or not parts:
+            return False
+        return ID_COLUMN not in parts[0].column_names()
 
 
 @dataclass(frozen=True)
