@@ -230,6 +230,24 @@ class Search:
         _, p = z_and_p(judges.slope - 1, judges.std_error)
         return bool(np.any(p < JUDGE_LEVEL / len(p)))
 
+    def drop_effects_of_size_zero(self) -> None:
+        """Take item effects back where what was kept after them leaves nothing for them.
+
+        A careless judge's answers may look like effects of items, until the judge has a sharpness.
+        """
+        alone = [one.kept and one.added == ("item_effects",) for one in self.trials]
+        places = [place for place, is_alone in enumerate(alone) if is_alone]
+        if not (self.has_features and places) or "item_effects" not in self.now:
+            return
+        found = self.tests.fit_all(self.now).item_effects
+        if found is not None and found.sigma2 > 0:
+            return
+        trial = self.trials[places[-1]]
+        test = replace(trial.effects_test or ItemEffectsTest(), estimate_is_zero=True)
+        self.trials[places[-1]] = replace(trial, kept=False, effects_test=test)
+        self.effects_tests.append((self.now, test))
+        self.now = {name: value for name, value in self.now.items() if name != "item_effects"}
+
     def may_help(self, more: dict[str, Any]) -> bool:
         """Whether settings are new together, and each of them was possible alone."""
         impossible = {name for trial in self.trials if trial.reason for name in trial.added}
@@ -259,6 +277,7 @@ def try_settings(
         progress(done, whole)
         search.add(more)
         done += _cost(more)
+    search.drop_effects_of_size_zero()
     progress(cost, whole)
     return search
 
