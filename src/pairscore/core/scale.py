@@ -345,7 +345,7 @@ class AlongScore:
                 slope, fall = float(sums[0]), float(sums[2])
             slope -= self.precision * scale
             low, high = (scale, high) if slope > 0 else (low, scale)
-            if fall + self.precision <= 0:  # differences so small that their squares are zero
+            if fall + self.precision == 0:  # differences so small that their squares are zero
                 break
             scale += slope / (fall + self.precision)
             if not low < scale < high:
