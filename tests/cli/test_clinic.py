@@ -78,7 +78,7 @@ def test_from_a_workbook_to_a_page_and_scores_in_three_commands(clinic, tmp_path
     assert judged == dict.fromkeys(JUDGES, EACH)
     assert model.n_items_ == N
     # Dr Patel's answers look like effects of items until he has a sharpness of his own
-    assert "not kept: of size zero beside what was kept later" in done.stdout
+    assert "not kept: of size zero next to what was kept later" in done.stdout
     assert "item effects     not used, because" in done.stdout
     assert "none seen" not in done.stdout
     page = (tmp_path / "page.html").read_text()

@@ -334,7 +334,7 @@ class Trial:
         if self.effects_test is not None and not self.effects_test.used:
             p = self.effects_test.p_value
             if self.effects_test.estimate_is_zero and np.isfinite(self.gain.value):
-                return "not kept: of size zero beside what was kept later"
+                return "not kept: of size zero next to what was kept later"
             return f"no item effects seen{'' if np.isnan(p) else f' ({p_in_words(p)})'}"
         return f"kept{self._beside_the_trial}" if self.kept else "not kept"
 
