@@ -143,9 +143,13 @@ def on_each(function: Callable[[slice], Result], chunks: Sequence[slice]) -> lis
 
 
 def tally_pass(
-    left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int,
+    left: np.ndarray,
+    right: np.ndarray,
+    outcome: np.ndarray,
+    amount: np.ndarray,
+    n_items: int,
     into: TwoArrays | None = None,
-) -> TwoArrays:  # fmt: skip
+) -> TwoArrays:
     """Net wins and exposures of each item (N), added to those in ``into``, perhaps of 32 bits.
 
     Whole numbers hold no share of a win: outcomes and amounts must be whole for these.
@@ -430,9 +434,13 @@ def neighbour_sums(
 
 
 def message_pass(
-    start: np.ndarray, high: np.ndarray, weight: np.ndarray, total: np.ndarray,
-    messages: TwoArrays, in_place: bool = False,
-) -> tuple[TwoArrays, np.ndarray]:  # fmt: skip
+    start: np.ndarray,
+    high: np.ndarray,
+    weight: np.ndarray,
+    total: np.ndarray,
+    messages: TwoArrays,
+    in_place: bool = False,
+) -> tuple[TwoArrays, np.ndarray]:
     """A round of messages along pairs (:func:`pairscore.effects.item_posterior.tree_variances`).
 
     ``total`` (N) is the precision of each item with all ``messages``, those to low and to high
