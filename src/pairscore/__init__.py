@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from pairscore.evaluation.compare import WithoutFeatures, compare
     from pairscore.evaluation.pipelines import make_item_pipeline
     from pairscore.evaluation.residuals import influence, residuals
+    from pairscore.files.queries import read_sql
     from pairscore.metrics import angle, kendall_distance
     from pairscore.model.regression import RankRegression, load
-    from pairscore.parts.queries import read_sql
     from pairscore.planning.planner import plan
     from pairscore.report.page import write_report
     from pairscore.streaming.fit import fit_stream

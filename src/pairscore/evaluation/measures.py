@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, logit
 
-from pairscore.core.newton import solve_falling
+from pairscore.core.optimise import solve_falling
 from pairscore.core.shares import Measurement, pair_numbers, weighted_mean, wilson_interval
 from pairscore.data.comparisons import Comparisons
 

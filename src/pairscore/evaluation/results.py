@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.core.quantiles import p_in_words
 from pairscore.errors import PairscoreError, first_few, plural
-from pairscore.estimators.diagnostics import ItemEffectsTest, p_in_words
+from pairscore.estimators.results import ItemEffectsTest
 from pairscore.evaluation.measures import MEASURES
 from pairscore.files.write import html_text, plain, row_records, text_table
 

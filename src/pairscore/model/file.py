@@ -25,14 +25,16 @@ from pairscore.data.features import Recipe
 from pairscore.data.items import LARGEST_NUMBER, Items
 from pairscore.data.tables import Columns, is_missing, named_backend
 from pairscore.data.votes import PER_ROW
+from pairscore.effects.abilities import UNBEATEN
 from pairscore.errors import (
     PairscoreError,
     PairscoreWarning,
     SeparatedFeaturesWarning,
     UnbeatenItemsWarning,
 )
-from pairscore.estimators.diagnostics import ItemEffectsTest, NewItems, Pairing
-from pairscore.estimators.inference import Likelihood
+from pairscore.estimators.criteria import Likelihood
+from pairscore.estimators.leave_one_out import NewItems
+from pairscore.estimators.pairing import Pairing
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import (
     OF_COMPONENTS,
@@ -41,10 +43,11 @@ from pairscore.estimators.results import (
     Effects,
     Fit,
     ItemEffects,
+    ItemEffectsTest,
     Judges,
 )
 from pairscore.estimators.ridge import RidgeCurve
-from pairscore.estimators.separation import SEPARATED, UNBEATEN
+from pairscore.estimators.separation import SEPARATED
 from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, Wording, make_settings
 from pairscore.files.archive import (
     ANY_SHAPE,
