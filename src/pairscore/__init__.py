@@ -47,7 +47,7 @@ _HOME = {
     "plan": "planning.planner",
     "plots": "evaluation",
     "predict_error": "theory.predict",
-    "read_sql": "parts.queries",
+    "read_sql": "files.queries",
     "residuals": "evaluation.residuals",
     "scorers": "evaluation",
     "write_report": "report.page",

@@ -17,12 +17,11 @@ from pairscore.errors import (
 )
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.penalty import SEPARATION_L2
+from pairscore.estimators.separation import UNBEATEN
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
     from pairscore.estimators.results import Note
-
-UNBEATEN = "some items won, or lost, every comparison with the others"
 
 
 def classical_abilities(settings: Settings) -> tuple[Settings, "list[Note]"]:

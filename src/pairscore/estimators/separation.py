@@ -31,6 +31,7 @@ NO_GAIN = 1e-10  # of the largest gain along the exact direction: rounding error
 MOST_SORTED = 20_000  # explained comparisons whose features are formed, the least certain ones
 SIDE = "side effect"
 TIE = "tie parameter"
+UNBEATEN = "some items won, or lost, every comparison with the others"
 SEPARATED = "some direction in the features (or the side) explains every comparison that it touches"
 
 

@@ -25,7 +25,6 @@ from pairscore.data.features import Recipe
 from pairscore.data.items import LARGEST_NUMBER, Items
 from pairscore.data.tables import Columns, is_missing, named_backend
 from pairscore.data.votes import PER_ROW
-from pairscore.effects.abilities import UNBEATEN
 from pairscore.errors import (
     PairscoreError,
     PairscoreWarning,
@@ -47,7 +46,7 @@ from pairscore.estimators.results import (
     Judges,
 )
 from pairscore.estimators.ridge import RidgeCurve
-from pairscore.estimators.separation import SEPARATED
+from pairscore.estimators.separation import SEPARATED, UNBEATEN
 from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, Wording, make_settings
 from pairscore.files.archive import (
     ANY_SHAPE,

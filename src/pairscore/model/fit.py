@@ -18,7 +18,6 @@ from pairscore.data.folds import ALONE, Workers, number_groups
 from pairscore.data.items import Items
 from pairscore.data.repeats import refuse_repeated
 from pairscore.data.votes import PER_ROW, Votes, read_votes
-from pairscore.effects.abilities import bound_abilities, classical_abilities
 from pairscore.errors import FewItemsWarning, PairscoreError, plural
 from pairscore.estimators.checks import n_counted, refuse_lost_digits, refuse_too_many_features
 from pairscore.estimators.closed_form import fit_closed_form
@@ -500,6 +499,8 @@ def without_features(data: FitData, settings: Settings) -> tuple[Settings, list[
         settings = replace(settings, item_effects=True, choose_item_effects=False)
         by_items = settings.inference in ("auto", "items")
         return (replace(settings, inference="model") if by_items else settings), []
+    from pairscore.effects.abilities import bound_abilities, classical_abilities
+
     settings, notes = classical_abilities(settings)
     bound, more = bound_abilities(data, replace(settings, item_effects=True, free_abilities=True))
     return bound, notes + more

@@ -2,8 +2,8 @@
 
 On this machine the table is an array, perhaps a file that is mapped into memory, and a sum over it
 is one call. Elsewhere it is in files (:class:`pairscore.streaming.spill.FeatureFiles`): workers
-read some rows each, and this process receives vectors with a number for each item, sums of size d x d,
-and the rows that it asks for.
+read some rows each, and this process receives vectors with a number for each item, sums of size
+d x d, and the rows that it asks for.
 """
 
 import hashlib
