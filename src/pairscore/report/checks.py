@@ -22,7 +22,7 @@ from pairscore.errors import (
     first_few,
 )
 from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, check_pairing
+from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, pairing_of_data
 from pairscore.estimators.results import REACH
 from pairscore.evaluation.results import IN_WORDS, listed
 from pairscore.model.predict import expected_outcomes
@@ -157,7 +157,7 @@ def chance_p(model: RankRegression) -> float:
 
 def _pairing_check(model: RankRegression, data: Comparisons) -> Check:
     study = FitData(data, keep_sides=False)
-    pairing = check_pairing(study.X, study.pairs, study.item_moments, study.item_moments)
+    pairing = pairing_of_data(study, "paired")
     needed = model.method in ("split", "pooled")
     need = "needs random pairs; use mle or paired." if needed else "does not need random pairs."
     blind = pairing.looks_random and not pairing.smallest_seen < 1
