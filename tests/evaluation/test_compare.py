@@ -25,9 +25,9 @@ from pairscore import (
 from pairscore.core.links import get_link
 from pairscore.core.outcomes import TieRule
 from pairscore.errors import FewItemsWarning
-from pairscore.evaluation.compare import assign_pairs, linking, without_features
-from pairscore.evaluation.measures import MEASURES, HeldOutComparisons
-from pairscore.evaluation.results import KINDS, Counts, Score
+from pairscore.evaluation.compare import KINDS, Counts, drop_features
+from pairscore.evaluation.held_out import HeldOutComparisons, assign_pairs, linking
+from pairscore.evaluation.measures import MEASURES, Score
 from tests.evaluation.coverage import z_scores
 from tests.evaluation.twins import QUICK, SEEN, TWINS, Fixed, Witness, naive_variance, study
 from tests.limits import fair_squares
@@ -639,7 +639,7 @@ def test_do_features_help_beyond_abilities_is_asked_of_known_items():
     items, votes = Population(n_features=3, rng=0).draw(30, 600, rng=1, second_half=False)
     models = {"features": RankRegression(inference=None)}
     found = compare(models | {"abilities": WithoutFeatures(RankRegression())}, items, votes)
-    data = without_features(Comparisons.from_frames(items, votes)[0])
+    data = drop_features(Comparisons.from_frames(items, votes)[0])
     alone = compare({"abilities": RankRegression()}, data)
     assert found.only_known
     assert found.counts["new-new"].n_comparisons == found.counts["train-new"].n_comparisons == 0
