@@ -16,7 +16,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.errors import PairscoreError
 from pairscore.estimators.inference import NO_MAXIMUM, comparisons_of_fit, kept_likelihood
 from pairscore.estimators.results import Fit
-from pairscore.evaluation.residuals import MOST_SHOWN, blocks, fit_of, named_columns
+from pairscore.evaluation.residuals import MOST_SHOWN, blocks, named_columns, result_of
 from pairscore.files.write import html_text, plain, text_table
 from pairscore.model.predict import score_differences
 from pairscore.model.regression import RankRegression
@@ -103,7 +103,7 @@ def influence(model: RankRegression) -> Influence:
     and ties included; not for item effects and slopes. Without features the coefficients are the
     abilities of the other items, relative to their average.
     """
-    fit = fit_of(model, "influence")
+    fit = result_of(model, "influence")
     settings = fit.settings
     has_law = settings.item_effects and not settings.free_abilities
     if settings.method != "mle" or has_law or settings.judge_slopes:

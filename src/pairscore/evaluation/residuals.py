@@ -94,7 +94,8 @@ class Residuals:
 
     def _rows(self) -> list[tuple[str, ...]]:
         """The comparisons that stand out most, as text."""
-        data, names = self.data, self.data.items.names
+        data = self.data
+        names = data.items.names
         order = np.argsort(-np.abs(np.nan_to_num(self.values)), kind="stable")[:MOST_SHOWN]
         ended = {1: "left won", 0: "tie", -1: "right won"}
         return [
@@ -148,7 +149,7 @@ def residuals(
     """
     if kind not in KINDS:
         raise PairscoreError(f"kind is {shown(kind)}; use one of {first_few(map(repr, KINDS))}.")
-    fit = fit_of(model, "residuals")
+    fit = result_of(model, "residuals")
     if kind == "standardised" and data is not None:
         raise PairscoreError(
             "standardised residuals are of the comparisons of the fit; leave data out, or use"
@@ -167,7 +168,7 @@ def residuals(
     return Residuals(kind, values, _by_item(data, mean, variance), data)
 
 
-def fit_of(model: Any, what: str) -> Fit:
+def result_of(model: Any, what: str) -> Fit:
     """What a fitted model found; a sentence if it is none, which names ``what`` was asked for."""
     from sklearn.utils.validation import check_is_fitted
 

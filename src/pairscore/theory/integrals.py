@@ -35,6 +35,7 @@ LARGEST_ANGLE = 1.4  # radians from which on a score says nothing of the best on
 SMALLEST_NOISE = 1e-40  # below it no label of any study is flipped
 # h has no detail finer than a standard normal: a plain grid of z > 0 integrates it exactly
 HALF_LINE = np.arange(1, 80) / 8
+NEGLIGIBLE = 1e-20  # weight of a node that cannot change the last digit of a sum
 EVEN_NORMAL = np.exp(-0.5 * HALF_LINE**2) * np.sqrt(2 / np.pi) / 8
 
 
@@ -193,8 +194,9 @@ def win_excess(link: Link, q: float, z: Any) -> np.ndarray:
     if _noiseless(q):
         return erf(z / np.sqrt(2))
     weights = q * LOG_WEIGHTS * link.pdf(q * NODES)
-    used = weights > 1e-20 * weights.max()
-    x, weights = NODES[used] / np.sqrt(2), weights[used]
+    used = weights > NEGLIGIBLE * weights.max()
+    x = NODES[used] / np.sqrt(2)
+    weights = weights[used]
     values = [weights @ (erf(one + x) + erf(one - x)) for one in z.ravel() / np.sqrt(2)]
     return np.array(values).reshape(z.shape)
 
