@@ -33,9 +33,9 @@ LARGEST_LOG_SPREAD = 115.0  # just inside the logarithm of the largest spread
 LARGEST_FOR_SHARES = 1e6  # beyond it labels are as good as without noise
 LARGEST_ANGLE = 1.4  # radians from which on a score says nothing of the best one
 SMALLEST_NOISE = 1e-40  # below it no label of any study is flipped
+NEGLIGIBLE = 1e-20  # weight of a node that cannot change the last digit of a sum
 # h has no detail finer than a standard normal: a plain grid of z > 0 integrates it exactly
 HALF_LINE = np.arange(1, 80) / 8
-NEGLIGIBLE = 1e-20  # weight of a node that cannot change the last digit of a sum
 EVEN_NORMAL = np.exp(-0.5 * HALF_LINE**2) * np.sqrt(2 / np.pi) / 8
 
 
