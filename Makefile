@@ -28,7 +28,7 @@ test: .venv/dev .venv/browser .venv/database .venv/object-store
 	$(ONE_THREAD) $(BIN)/pytest -q -n 2 --dist worksteal
 
 test-spark: .venv/spark
-	$(ONE_THREAD) PYTHONPATH=$(CURDIR) $(BIN)/pytest -q tests/parts/spark_cluster.py
+	$(ONE_THREAD) PYTHONPATH=$(CURDIR) $(BIN)/pytest -q tests/streaming/spark_cluster.py
 
 studies: .venv/docs .venv/browser
 	$(ONE_THREAD) $(BIN)/pytest -q -n 2 --dist worksteal studies

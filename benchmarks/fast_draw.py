@@ -3,7 +3,8 @@
 import numpy as np
 
 from pairscore import Population, RankRegression
-from pairscore.core.sums import moments, tally
+from pairscore.core.moments import moments
+from pairscore.core.pair_graph import tally
 from pairscore.estimators.closed_form import split_covariance
 
 BATCH = 30  # draws come by the thousand: one alone would be timed with a cold cache

@@ -14,7 +14,7 @@ import numpy as np
 
 from pairscore import RankRegression
 from pairscore.core.links import get_link
-from pairscore.core.outcomes import TieRule
+from pairscore.core.ties import TieRule
 from pairscore.errors import PairscoreWarning
 
 BETA = np.array([1.0, -0.5, 0.7])

@@ -58,8 +58,8 @@ def make(folder, m):
 
 def scan(folder, threads):
     """Read every column of every file, batch by batch, with as many threads over row groups."""
-    from pairscore.parts.engines import LocalEngine
-    from pairscore.parts.sources import partitions
+    from pairscore.files.partitions import partitions
+    from pairscore.streaming.engines import LocalEngine
 
     def read(part):
         return sum(len(batch) for _, batch in part.read(part.column_names()))
@@ -82,8 +82,8 @@ def direction(folder, threads, method):
     from contextlib import ExitStack
 
     from pairscore.estimators.settings import check_settings
-    from pairscore.parts.engines import LocalEngine
     from pairscore.streaming.data import Job, Source
+    from pairscore.streaming.engines import LocalEngine
     from pairscore.streaming.estimates import closed_direction
 
     names = str(folder / "items.parquet"), str(folder / "comparisons")
@@ -98,9 +98,9 @@ def tally(folder, share, shares):
     import numpy as np
 
     from pairscore.data.items import Items
-    from pairscore.parts.rows import Layout, RowReader
-    from pairscore.parts.sources import partitions
+    from pairscore.files.partitions import partitions
     from pairscore.streaming.passes import NumberedPart, TallyTask
+    from pairscore.streaming.rows import Layout, RowReader
 
     n = MOST_ITEMS
     items = Items(np.broadcast_to(0.0, (n, 1)), ("x",), np.arange(n))

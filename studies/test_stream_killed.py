@@ -16,7 +16,7 @@ KILLS = 10
 FIT = """
 import os, signal, sys
 from pairscore import fit_stream
-from pairscore.parts.rows import RowReader
+from pairscore.streaming.rows import RowReader
 from pairscore.streaming import data
 from pairscore.streaming.passes import Checkpoint
 

@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 
 from pairscore import Comparisons, RankRegression
 from pairscore.core.links import get_link
-from pairscore.core.outcomes import TieRule
+from pairscore.core.ties import TieRule
 
 # the parameter of each law; about three ties in ten, and two in ten under Rao and Kupper
 LAWS = {"davidson": 0.3, "rao-kupper": 0.6, "at random": 0.3}

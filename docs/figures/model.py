@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from pairscore.core.links import get_link
-from pairscore.core.outcomes import TieRule
+from pairscore.core.ties import TieRule
 from pairscore.theory import spread_for_noise
 
 BLUE, ORANGE, GREY = "#1f5a96", "#c8641c", "#8a8a8a"

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pairscore.evaluation.influence import influence
     from pairscore.evaluation.pipelines import make_item_pipeline
     from pairscore.evaluation.residuals import residuals
+    from pairscore.files.queries import read_sql
     from pairscore.metrics import angle, kendall_distance
     from pairscore.model.regression import RankRegression, load
-    from pairscore.parts.queries import read_sql
     from pairscore.planning.planner import plan
     from pairscore.report.page import write_report
     from pairscore.streaming.fit import fit_stream
@@ -48,7 +48,7 @@ _HOME = {
     "plan": "planning.planner",
     "plots": "plots",
     "predict_error": "theory.predict",
-    "read_sql": "parts.queries",
+    "read_sql": "files.queries",
     "residuals": "evaluation.residuals",
     "scorers": "scorers",
     "write_report": "report.page",

@@ -17,10 +17,10 @@ from pairscore import PairscoreError, load, read_sql
 from pairscore.choices import DB_VARIABLE
 from pairscore.cli import main
 from pairscore.cli.parts import database_url
+from pairscore.files.partitions import partitions
 from pairscore.files.tables import read_table
-from pairscore.parts.sources import partitions
 from tests.cli.running import run, state
-from tests.parts.test_queries import GAMES, ITEMS, study_in_postgres, study_in_sqlite
+from tests.files.test_queries import GAMES, ITEMS, study_in_postgres, study_in_sqlite
 from tests.postgres import PASSWORD, USER, WRITTEN, url
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")

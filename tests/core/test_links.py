@@ -8,7 +8,8 @@ from scipy.special import expit, log_expit
 from scipy.stats import chi2
 
 from pairscore import PairscoreError, RankRegression
-from pairscore.core.links import chi_square_p, get_link, z_and_p
+from pairscore.core.links import get_link
+from pairscore.core.quantiles import chi_square_p, z_and_p
 from tests.laws import GaussianStudy
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError, RankRegression
-from pairscore.core import links, passes, scale, sums
+from pairscore.core import links, moments, passes, scale, threads
 from pairscore.core.links import get_link
-from pairscore.core.sums import Pairs, aggregate_pairs, difference_scatter
+from pairscore.core.pair_graph import Pairs, aggregate_pairs, difference_scatter
 from tests.laws import GaussianStudy
 
 LOGIT = get_link("logit")
@@ -172,18 +172,18 @@ def test_the_twin_of_an_outcome_pass_is_the_definition(monkeypatch):
     )
 
 
-@pytest.mark.parametrize("cache", [0, sums.CACHE])
+@pytest.mark.parametrize("cache", [0, moments.CACHE])
 @pytest.mark.parametrize(
     "settings", [{}, {"method": "pooled"}, {"item_effects": True}], ids=["mle", "pooled", "effects"]
 )
 def test_no_result_depends_on_the_number_of_threads(settings, cache, monkeypatch):
     """Bit for bit: chunks are fixed, and their sums are taken in order."""
-    monkeypatch.setattr(passes, "LARGE", 50)
-    monkeypatch.setattr(sums, "CACHE", cache)
+    monkeypatch.setattr(threads, "LARGE", 50)
+    monkeypatch.setattr(moments, "CACHE", cache)
     X, votes = GaussianStudy(120, 900, 4, second_half=False).draw(np.random.default_rng(1))
     found = []
-    for threads in (1, 2, 5):
-        monkeypatch.setattr(passes, "n_threads", lambda threads=threads: threads)
+    for number in (1, 2, 5):
+        monkeypatch.setattr(threads, "n_threads", lambda number=number: number)
         model = RankRegression(**settings).fit(X, votes)
         found.append(np.append(model.coef_, model.std_errors_))
     np.testing.assert_array_equal(found[0], found[1])
@@ -191,15 +191,15 @@ def test_no_result_depends_on_the_number_of_threads(settings, cache, monkeypatch
 
 
 def test_chunks_are_all_rows_once_with_about_as_many_entries(monkeypatch):
-    monkeypatch.setattr(passes, "LARGE", 50)
+    monkeypatch.setattr(threads, "LARGE", 50)
     start = np.concatenate([[0], np.cumsum(np.random.default_rng(8).integers(0, 40, 300))])
-    chunks = passes.chunks_of(start)
+    chunks = threads.chunks_of(start)
     assert np.concatenate([np.arange(300)[c] for c in chunks]).tolist() == list(range(300))
     sizes = [start[c.stop] - start[c.start] for c in chunks]
-    assert len(chunks) == passes.CHUNKS
+    assert len(chunks) == threads.CHUNKS
     assert max(sizes) - min(sizes) <= 2 * 40
     heavy = np.array([0, 0, 900, 900, 900])  # one row has everything
-    chunks = passes.chunks_of(heavy)
+    chunks = threads.chunks_of(heavy)
     assert sum(c.stop - c.start for c in chunks) == 4
 
 
@@ -207,26 +207,26 @@ def test_scatter_in_chunks_is_scatter(monkeypatch):
     X, pairs = np.random.default_rng(9).normal(size=(40, 3)), aggregate_pairs(*comparisons(9), 40)
     mean = X.mean(axis=0)
     whole = difference_scatter(X, mean, pairs, pairs.number)
-    monkeypatch.setattr(passes, "LARGE", 20)
+    monkeypatch.setattr(threads, "LARGE", 20)
     parts = difference_scatter(X, mean, pairs, pairs.number)
     np.testing.assert_allclose(parts, whole, rtol=1e-12)
 
 
 def test_blas_has_one_thread_inside_and_as_many_as_before_outside():
     """Entered twice and left in the wrong order, as two threads that fit at once do."""
-    blas = passes._blas()
+    blas = threads._blas()
 
-    def threads():
+    def number():
         return {library["num_threads"] for library in blas.info()}
 
     with blas.limit(limits=2, user_api="blas"):
-        passes.one_blas_thread.__enter__()
-        passes.one_blas_thread.__enter__()
-        assert threads() == {1}
-        passes.one_blas_thread.__exit__(None, None, None)
-        assert threads() == {1}
-        passes.one_blas_thread.__exit__(None, None, None)
-        assert threads() == {2}
+        threads.one_blas_thread.__enter__()
+        threads.one_blas_thread.__enter__()
+        assert number() == {1}
+        threads.one_blas_thread.__exit__(None, None, None)
+        assert number() == {1}
+        threads.one_blas_thread.__exit__(None, None, None)
+        assert number() == {2}
 
 
 @pytest.mark.parametrize("has_kernels", [True, False])

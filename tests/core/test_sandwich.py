@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 from pairscore import RankRegression
+from pairscore.core.linalg import whitening_basis
+from pairscore.core.moments import moments
+from pairscore.core.pair_graph import aggregate_pairs
 from pairscore.core.sandwich import (
     LARGEST_LEVERAGE,
     DyadicSums,
@@ -21,8 +24,6 @@ from pairscore.core.sandwich import (
     sum_per_item,
     sum_per_pair,
 )
-from pairscore.core.sums import aggregate_pairs, moments
-from pairscore.core.whitening import whitening_basis
 
 
 def random_pairs(seed, n_items=14, n_comparisons=60, n_features=3):

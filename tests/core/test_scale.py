@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from pairscore.core import links, passes
 from pairscore.core.links import get_link
-from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities, grid_for
+from pairscore.core.normal_average import averaged_probabilities, grid_for
 from pairscore.core.scale import (
     NEAR,
     PRIOR_SD,
@@ -25,7 +25,8 @@ from pairscore.core.scale import (
     scale_pass,
     share_of_coin,
 )
-from tests.core.test_outcomes import LAWS
+from pairscore.core.ties import OutcomeLaw
+from tests.core.test_ties import LAWS
 from tests.limits import CHANCE
 from tests.tie_cells import draw_outcomes
 

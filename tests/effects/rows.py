@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from pairscore.core.links import get_link
-from pairscore.core.outcomes import TieRule
+from pairscore.core.ties import TieRule
 from pairscore.effects.single_comparisons import SingleComparisons
 
 

@@ -5,8 +5,9 @@ from scipy.special import expit
 
 from pairscore import Comparisons, RankRegression
 from pairscore.core.links import Logit, get_link
-from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities
-from pairscore.core.sums import aggregate_pairs
+from pairscore.core.normal_average import averaged_probabilities
+from pairscore.core.pair_graph import aggregate_pairs
+from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.effects.circumstances import prepare_fit
 from pairscore.effects.propagation import propagate, start_posterior
 from pairscore.effects.single_comparisons import climb

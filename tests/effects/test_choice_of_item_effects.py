@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pairscore import Comparisons, OnItems, PairscoreError, RankRegression, compare, load
 from pairscore.errors import PairscoreWarning
-from pairscore.estimators.diagnostics import ItemEffectsTest
+from pairscore.estimators.results import ItemEffectsTest
 from tests.effects.simulators import draw, full_votes
 
 AUTO = RankRegression(item_effects="auto")

@@ -11,7 +11,7 @@ from sklearn.model_selection import cross_val_score
 
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, compare, load
 from pairscore.core.links import Logit
-from pairscore.core.outcomes import TieRule
+from pairscore.core.ties import TieRule
 from pairscore.effects import circumstances
 from pairscore.effects.circumstances import judge_names, prepare_fit
 from pairscore.errors import (

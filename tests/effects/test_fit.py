@@ -12,7 +12,8 @@ from sklearn.model_selection import KFold, cross_val_score
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, load
 from pairscore.cli.commands import main
 from pairscore.core.links import Logit
-from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities
+from pairscore.core.normal_average import averaged_probabilities
+from pairscore.core.ties import OutcomeLaw, TieRule
 from tests.effects.recovery import (
     all_effects,
     assert_ends_in_a_model,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from pairscore.core.sums import aggregate_pairs
+from pairscore.core.pair_graph import aggregate_pairs
 from pairscore.effects import item_posterior
 from pairscore.effects.covariance import centred_variances, quasi_variances
 from pairscore.effects.item_posterior import (

@@ -12,7 +12,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from pairscore import Comparisons, RankRegression
 from pairscore.core.links import get_link
-from pairscore.core.outcomes import TieRule
+from pairscore.core.ties import TieRule
 from pairscore.data.items import Items
 from pairscore.effects.judges import (
     LARGEST_SPREAD,

@@ -8,11 +8,12 @@ import pytest
 from scipy.optimize import minimize
 
 from pairscore import Comparisons, RankRegression
-from pairscore.core import passes
-from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives
+from pairscore.core import passes, threads
+from pairscore.core.normal_average import averaged_derivatives
+from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import net_pass
 from pairscore.core.scale import decided_scale
-from pairscore.core.sums import Pairs
+from pairscore.core.ties import OutcomeLaw
 from pairscore.effects.item_posterior import posterior_covariance
 from pairscore.effects.propagation import (
     CLOSE,
@@ -246,11 +247,11 @@ def test_terms_by_one_compiled_pass_are_those_of_numpy(monkeypatch, sd):
 
 
 def test_terms_do_not_depend_on_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(passes, "LARGE", 1)
+    monkeypatch.setattr(threads, "LARGE", 1)
     rows = rows_of_many_kinds(np.random.default_rng(2), 1.0)
     post, found = start_posterior(rows, np.full(len(rows.ridge), 0.5), 1.0), []
-    for threads in (1, 2, 5):
-        monkeypatch.setattr(passes, "n_threads", lambda threads=threads: threads)
+    for number in (1, 2, 5):
+        monkeypatch.setattr(threads, "n_threads", lambda number=number: number)
         terms, on_delta = new_terms(post)
         found.append([terms.eta, terms.eta_eta, on_delta])
     np.testing.assert_array_equal(found[0], found[1])

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from pairscore import Comparisons, RankRegression
-from pairscore.core.outcomes import TieRule
+from pairscore.core.ties import TieRule
 from tests.effects.rows import draw_rows
 from tests.effects.simulators import fitted_comparisons, judged_votes
 

@@ -421,7 +421,7 @@ def test_agreement_and_noise_fall_out_of_the_pass_for_the_scale(method, seed, mo
         passes.append(columns)
         return outcome_pass(*columns)
 
-    monkeypatch.setattr("pairscore.estimators.fit_data.outcome_pass", count_passes)
+    monkeypatch.setattr("pairscore.model.fit.outcome_pass", count_passes)
     model = fit(method, X, votes)
     lead = model.decision_function(X[votes[:, 0]]) - model.decision_function(X[votes[:, 1]])
     assert model.agreement_ == np.mean(lead > 0)

@@ -6,15 +6,9 @@ import pytest
 
 from pairscore import Comparisons, PairscoreWarning, RankRegression
 from pairscore.core.links import get_link
-from pairscore.estimators.fit_data import (
-    WEAK_L2,
-    FitData,
-    bordered_scatter,
-    leverage_whitener,
-    never_differing,
-    ridge_is_weak,
-    ridge_penalty,
-)
+from pairscore.estimators.fit_data import FitData, bordered_scatter, leverage_whitener
+from pairscore.estimators.null_space import never_differing
+from pairscore.estimators.penalty import WEAK_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.settings import Settings
 from tests.laws import GaussianStudy
 

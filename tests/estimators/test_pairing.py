@@ -8,9 +8,10 @@ from scipy.special import expit
 from scipy.stats import binom, kstest
 
 from pairscore import RankRegression, angle
-from pairscore.core.sums import aggregate_pairs, moments
+from pairscore.core.moments import moments
+from pairscore.core.pair_graph import aggregate_pairs
 from pairscore.errors import CollinearFeaturesWarning, PairsNotRandomWarning
-from pairscore.estimators.diagnostics import check_pairing
+from pairscore.estimators.pairing import check_pairing
 from tests.laws import GaussianStudy
 from tests.limits import CHANCE
 

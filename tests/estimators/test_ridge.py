@@ -10,14 +10,16 @@ from scipy.special import expit
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
-from pairscore.core.ridge_path import COINS, LikelihoodPath, PairRows
 from pairscore.data.folds import Workers, assign_folds
 from pairscore.errors import OutlyingItemsWarning
 from pairscore.estimators.closed_form import VoteRows, feature_covariance, link_scale
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.ridge import (
+    COINS,
     PRIOR_WIDTH,
     Cells,
+    LikelihoodPath,
+    PairRows,
     RidgeCurve,
     deal_comparisons,
     deal_groups,

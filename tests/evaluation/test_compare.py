@@ -23,7 +23,7 @@ from pairscore import (
     compare,
 )
 from pairscore.core.links import get_link
-from pairscore.core.outcomes import TieRule
+from pairscore.core.ties import TieRule
 from pairscore.errors import FewItemsWarning
 from pairscore.evaluation.compare import KINDS, Counts, drop_features
 from pairscore.evaluation.held_out import HeldOutComparisons, assign_pairs, linking

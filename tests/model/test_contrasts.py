@@ -11,10 +11,10 @@ from scipy.stats import chi2, norm
 from scipy.stats import f as f_law
 
 from pairscore import PairscoreError, RankRegression, load
+from pairscore.core.quantiles import wald
 from pairscore.data.feature_options import make_recipe
 from pairscore.data.tables import Columns
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, SeparationWarning
-from pairscore.estimators.inference import wald
 from pairscore.model.contrasts import category_tests
 from pairscore.model.groups import shown_coefficients
 from tests.limits import fair_squares

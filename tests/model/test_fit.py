@@ -15,12 +15,11 @@ from scipy.stats import norm
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.choices import METHODS
 from pairscore.core.links import get_link
-from pairscore.core.outcomes import OutcomeLaw, TieRule
+from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.errors import CollinearFeaturesWarning, SeparationWarning
-from pairscore.estimators.fit_data import agreement_and_noise
 from pairscore.estimators.results import Fit
 from pairscore.estimators.settings import DEFAULTS, check_settings
-from pairscore.model.fit import fit_comparisons
+from pairscore.model.fit import agreement_and_noise, fit_comparisons
 from tests.data.conftest import says
 from tests.data.conftest import study as small_study
 from tests.effects.simulators import judged_votes

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 from pairscore import PairscoreError, fit_stream
-from pairscore.parts import spill
-from pairscore.parts.spill import Spill
 from pairscore.streaming import data as stream_data
+from pairscore.streaming import spill
 from pairscore.streaming.passes import Checkpoint, TallyTask
+from pairscore.streaming.spill import Spill
 from tests.streaming.studies import draw, in_parts, write
 
 
@@ -245,7 +245,7 @@ def test_a_fit_that_is_killed_again_and_again_gives_the_same(tmp_path):
 def test_every_task_can_go_to_another_process_and_sums_come_back(monkeypatch):
     import pickle
 
-    from pairscore.parts.engines import LocalEngine
+    from pairscore.streaming.engines import LocalEngine
 
     class Pickling:
         """An engine whose tasks, parts and sums travel as bytes, as on a cluster."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import pairscore
 from pairscore import PairscoreError, RankRegression, fit_stream
 from pairscore.errors import CollinearFeaturesWarning, ColumnFoundWarning, SeparationWarning
-from pairscore.parts.engines import bytes_of
+from pairscore.streaming.engines import bytes_of
 from tests.streaming.studies import (
     assert_same_fit,
     draw,

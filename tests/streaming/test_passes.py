@@ -6,13 +6,12 @@ import pytest
 from pairscore import PairscoreError
 from pairscore.core import passes as core_passes
 from pairscore.core.links import get_link
-from pairscore.core.newton import solve_falling
+from pairscore.core.optimise import solve_falling
+from pairscore.core.pair_graph import tally
 from pairscore.core.passes import net_pass
 from pairscore.core.scale import NEAR, WRONG
-from pairscore.core.sums import tally
 from pairscore.data.items import read_items
-from pairscore.parts.rows import Layout, RowReader, ids_only
-from pairscore.parts.sources import TablePartition
+from pairscore.files.partitions import TablePartition
 from pairscore.streaming.passes import (
     Checkpoint,
     NumberedPart,
@@ -20,6 +19,7 @@ from pairscore.streaming.passes import (
     SourceRows,
     TallyTask,
 )
+from pairscore.streaming.rows import Layout, RowReader, ids_only
 from tests.streaming.studies import draw
 
 

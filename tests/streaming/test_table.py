@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from pairscore.core.sums import moments
-from pairscore.core.whitening import whitening_basis
-from pairscore.parts.engines import add, local_engine
-from pairscore.parts.rows import ItemBlock
-from pairscore.parts.spill import FeatureFiles, item_file, write_features
+from pairscore.core.linalg import whitening_basis
+from pairscore.core.moments import moments
 from pairscore.streaming import table
+from pairscore.streaming.engines import add, local_engine
+from pairscore.streaming.rows import ItemBlock
+from pairscore.streaming.spill import FeatureFiles, item_file, write_features
 from pairscore.streaming.table import ItemTable
 
 RNG = np.random.default_rng(0)

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pairscore.core.linalg import whitening_basis
 from pairscore.core.links import get_link
+from pairscore.core.moments import moments
+from pairscore.core.pair_graph import aggregate_pairs, difference_scatter
 from pairscore.core.sandwich import centred_meat, item_robust_meat
-from pairscore.core.sums import aggregate_pairs, difference_scatter, moments
-from pairscore.core.whitening import whitening_basis
-from pairscore.estimators.inference import likelihood_contributions
-from pairscore.parts.rows import Batch
-from pairscore.parts.spill import Grid, Spill
+from pairscore.estimators.likelihood import likelihood_contributions
 from pairscore.streaming.passes import NumberedPart
+from pairscore.streaming.rows import Batch
+from pairscore.streaming.spill import Grid, Spill
 from pairscore.streaming.tiles import (
     CountTask,
     LikelihoodEquations,

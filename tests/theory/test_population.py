@@ -8,7 +8,8 @@ from scipy.stats import ks_2samp, norm
 
 from pairscore import Comparisons, PairscoreError, Population, RankRegression
 from pairscore.core.links import Logit
-from pairscore.core.sums import moments, tally
+from pairscore.core.moments import moments
+from pairscore.core.pair_graph import tally
 from pairscore.data.votes import Votes
 from pairscore.metrics import angle
 from pairscore.theory.integrals import (

@@ -12,7 +12,7 @@ the words of the command line.
 Nothing heavy is imported before a command runs: ``pairscore --help`` does without NumPy, and fit,
 rank, update and plan do without scikit-learn, scipy.stats and scipy.optimize.
 
-Imports: errors, choices, metrics, data, files, estimators, model, parts, streaming, evaluation,
+Imports: errors, choices, metrics, data, files, estimators, model, streaming, evaluation,
 theory, planning, report, paper.
 """
 

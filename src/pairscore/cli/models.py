@@ -73,7 +73,7 @@ from pairscore.cli.words import (
     translate,
 )
 from pairscore.errors import PairscoreError, first_few, plural
-from pairscore.parts.progress import stage
+from pairscore.streaming.progress import stage
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons

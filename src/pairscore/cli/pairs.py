@@ -59,7 +59,7 @@ from pairscore.cli.words import (
     with_id_name,
 )
 from pairscore.errors import BadEntriesError, PairscoreError, plural
-from pairscore.parts.progress import stage, with_progress
+from pairscore.streaming.progress import stage, with_progress
 
 if TYPE_CHECKING:
     from pairscore.errors import BadRow, BadRowsError

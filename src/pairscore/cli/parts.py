@@ -39,7 +39,7 @@ from pairscore.cli.words import (
     show_written,
 )
 from pairscore.errors import PairscoreError, RoundNeededWarning, plural, without_password
-from pairscore.parts.progress import stage
+from pairscore.streaming.progress import stage
 
 if TYPE_CHECKING:
     from pairscore.model.regression import RankRegression
@@ -217,7 +217,7 @@ def tables_of(
         )
     if "comparisons" not in queries and not files:
         raise click.UsageError("Missing option '--comparisons'.")
-    from pairscore.parts.queries import query_tables
+    from pairscore.files.queries import query_tables
 
     with query_tables(database_url(given["db"]), queries) as tables:
         first, last = ([tables[name]] if name in tables else [] for name in asked)
@@ -238,7 +238,7 @@ def database_url(given: str | None) -> str:
 
 def parts_of(tables: tuple[Any, ...]) -> list[Any]:
     """Files by name or address; parts of files where some are rows of queries."""
-    from pairscore.parts.sources import partitions
+    from pairscore.files.partitions import partitions
 
     names = [address(table) if isinstance(table, Path) else table for table in tables]
     if all(isinstance(table, str) for table in names):

@@ -44,7 +44,7 @@ from pairscore.cli.words import (
     translate,
 )
 from pairscore.errors import NoAnswerError, PairscoreError, first_few
-from pairscore.parts.progress import stage
+from pairscore.streaming.progress import stage
 
 if TYPE_CHECKING:
     from pairscore.data.folds import Progress

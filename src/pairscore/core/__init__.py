@@ -2,16 +2,19 @@
 
 Start with ``links``: how a difference of scores becomes a probability.
 
-    links      f with f(-x) = 1 - f(x): logit, probit, or a user's own (eq. 2 of the paper)
-    outcomes   win, tie or loss: four rules for ties, and averages over item effects
-    scale      how long a direction is on the link, and what ties as half wins take from it
-    passes     loops over comparisons and pairs, compiled or in NumPy; long ones in threads
-    sums       what many comparisons come down to: tallies, moments, pairs, scatter of differences
-    whitening  units of features, and coordinates in which a scatter matrix is the identity
-    ridge_path fits with thirty ridges side by side, and what they lose on other comparisons
-    newton     Newton's method with a line search, and roots of functions of one number
-    shares     means over comparisons that share items, their errors and intervals
-    sandwich   covariances that let comparisons that share an item be dependent
+    links           f with f(-x) = 1 - f(x): logit, probit, or a user's own (eq. 2 of the paper)
+    ties            win, tie or loss: four rules for ties
+    normal_average  averages of a link over a normal variable, such as an item's effect
+    scale           how long a direction is on the link, and what ties as half wins take from it
+    moments         total weight, mean and scatter of items
+    pair_graph      comparisons summed per item and per pair
+    passes          loops over comparisons and pairs, compiled or in NumPy
+    threads         long passes in chunks, whose sums do not depend on the number of threads
+    linalg          whitening of a scatter, its null space, conjugate gradients
+    optimise        Newton's method with a line search, and roots of functions of one number
+    sandwich        covariances that let comparisons that share an item be dependent
+    shares          means over comparisons that share items, their errors and intervals
+    quantiles       widths of intervals, p-values, Wald's test
 
 Imports: errors.
 """

@@ -14,18 +14,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, expit, fdtri, gammaincinv, log_ndtr, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import expit, log_ndtr, ndtr
 
 from pairscore.core import passes
-from pairscore.core.passes import (
-    chunks_of,
-    differences,
-    doubles,
-    on_each,
-    row_chunks,
-    sum_pairs,
-)
-from pairscore.errors import PairscoreError, share_meant
+from pairscore.core.passes import differences, doubles, sum_pairs
+from pairscore.core.threads import chunks_of, on_each, row_chunks
+from pairscore.errors import PairscoreError
 
 Function = Callable[[np.ndarray], np.ndarray]
 TwoArrays = tuple[np.ndarray, np.ndarray]
@@ -277,55 +271,6 @@ def _check_link(link: Link) -> Link:
             " this order."
         )
     return link
-
-
-def z_and_p(value: Any, error: Any, df: float | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Values over their standard errors, and the two-sided p-values of these; NaN without one.
-
-    By the normal law, or Student's with ``df`` degrees of freedom.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        z = np.asarray(value, dtype=float) / np.asarray(error, dtype=float)
-    return z, 2 * (ndtr(-np.abs(z)) if df is None else stdtr(df, -np.abs(z)))
-
-
-def chi_square_p(statistic: float, freedom: float) -> float:
-    """The chance that chi-squared with these degrees of freedom exceeds a statistic.
-
-    That of a statistic below zero, which rounding can make, is 1; NaN without a freedom.
-    """
-    return float(chdtrc(freedom, np.maximum(statistic, 0.0))) if freedom > 0 else np.nan
-
-
-def normal_width(level: float) -> float:
-    """How many standard errors a normal interval of this level reaches: 1.96 for 0.95."""
-    if not 0 < level < 1:
-        raise PairscoreError(
-            f"level is {level!r}; use a number between 0 and 1, such as 0.95.{share_meant(level)}"
-        )
-    return float(ndtri(0.5 + level / 2))
-
-
-def interval_width(level: float, df: float | None = None) -> float:
-    """How many standard errors an interval reaches: of the normal law, or of Student's with df."""
-    normal = normal_width(level)  # refuses a level outside of (0, 1)
-    return normal if df is None else float(stdtrit(df, 0.5 + level / 2))
-
-
-def scheffe_width(level: float, n_features: int, df: float | None = None) -> float:
-    """How many standard errors intervals reach that hold for all scores at once (Scheffe 1953).
-
-    The root of the chi-square quantile with one degree of freedom for each of d features; with
-    ``df`` degrees of freedom of the covariance, that of Hotelling's quantile,
-    d df / (df - d + 1) F(d, df - d + 1), which is infinite where the features are more.
-    """
-    normal_width(level)  # refuses a level outside of (0, 1)
-    if df is None:
-        return float(np.sqrt(2 * gammaincinv(n_features / 2, level)))
-    rest = df - n_features + 1
-    if rest <= 0:
-        return float("inf")
-    return float(np.sqrt(n_features * df / rest * fdtri(n_features, rest, level)))
 
 
 # -- passes over comparisons and over pairs --------------------------------------------------------

@@ -27,28 +27,16 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import get_blas_funcs
 
-from pairscore.core.passes import (
-    LARGE,
-    chunks_of,
-    contribution_pass,
-    neighbour_sums,
-    on_each,
-    row_chunks,
-)
+from pairscore.core.linalg import square_root
+from pairscore.core.moments import Moments, row_blocks, standardised
+from pairscore.core.pair_graph import Pairs
+from pairscore.core.passes import contribution_pass, neighbour_sums
 from pairscore.core.scale import SMALLEST_SHARE
-from pairscore.core.sums import Moments, Pairs, row_blocks
-from pairscore.core.whitening import (
-    SMALLEST_RATIO,
-    floored_covariance,
-    other_rows,
-    own_column_mask,
-    square_root,
-    standardised,
-    usual_values,
-)
+from pairscore.core.threads import LARGE, chunks_of, on_each, row_chunks
 
 LARGEST_LEVERAGE = 0.8  # beyond, too little is left of an item's deviation to divide by
 SMALLEST_TOLD = 1e-10  # share of the information on a parameter that is more than rounding
+SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
 
 
 def sum_per_item(
@@ -438,3 +426,61 @@ def sandwich(
         return model
     robust = jacobian @ (robust_meat * np.outer(told, told)) @ jacobian.T
     return floored_covariance(robust * np.outer(known, known), model)
+
+
+def floored_covariance(
+    robust: np.ndarray, model: np.ndarray, smallest: float = SMALLEST_RATIO
+) -> np.ndarray:
+    """The robust covariance, raised where it is less than ``smallest`` (a half) of the model's.
+
+    The item-robust estimate need not be positive definite, and with few items it can be far too
+    small by chance. Sharing items only ever adds variance, so in coordinates in which the model's
+    covariance is the identity, eigenvalues of the robust one below that are raised to it. Both are
+    p x p.
+
+    What is lacking is added, and the rest left as it is. Put together again from its axes, it would
+    lose all but four digits where items that met are alike: there the model's covariance has a
+    condition of 1e13 and more, and one of its axes is lost in rounding, along which the robust one
+    may be 1e6 times as large.
+    """
+    unit = np.sqrt(np.where(np.diag(model) > 0, np.diag(model), 1.0))
+    scale = np.outer(unit, unit)
+    values, vectors = np.linalg.eigh(model / scale)
+    positive = values > 1e-13 * values[-1]
+    vectors, root = vectors[:, positive], np.sqrt(values[positive])
+    ratios, axes = np.linalg.eigh((vectors / root).T @ (robust / scale) @ (vectors / root))
+    axes = ((vectors * root) @ axes) * unit[:, None]
+    return robust + (axes * np.maximum(smallest - ratios, 0.0)) @ axes.T
+
+
+def usual_values(first: np.ndarray) -> np.ndarray:
+    """The value (d) of all rows but one, by the first three of these; NaN where there is none.
+
+    If all rows but one are equal, two of three are.
+    """
+    ordered = np.sort(first, axis=0)
+    equal = np.any(ordered[1:] == ordered[:-1], axis=0) & (len(first) > 2)
+    usual = np.full(first.shape[1], np.nan)
+    usual[equal] = np.median(first[:, equal], axis=0) if equal.any() else np.nan
+    return usual
+
+
+def other_rows(
+    Z: np.ndarray, exposures: np.ndarray, numbers: np.ndarray, usual: np.ndarray
+) -> np.ndarray:
+    """How many compared items have another value than the usual one, and the sum of their numbers.
+
+    An array (2 x d); those of disjoint sets of items add.
+    """
+    others, rows = np.zeros((2, len(usual))), np.flatnonzero(exposures > 0)
+    for column in np.flatnonzero(~np.isnan(usual)):
+        other = rows[Z[rows, column] != usual[column]]
+        others[:, column] = len(other), numbers[other].sum()
+    return others
+
+
+def own_column_mask(others: np.ndarray, n_items: int) -> np.ndarray:
+    """Mask (N) of the items that are the only other one in some column."""
+    mask = np.zeros(n_items, dtype=bool)
+    mask[others[1, others[0] == 1].astype(np.intp)] = True
+    return mask

@@ -23,16 +23,11 @@ import numpy as np
 
 from pairscore.core import passes
 from pairscore.core.links import Link, OutcomeSums, blocks_of, small_part
-from pairscore.core.newton import (
-    FISHER_GAP,
-    Step,
-    minimise,
-    root_near,
-    series_at,
-    solve_falling,
-)
-from pairscore.core.outcomes import OutcomeLaw, grid_for
-from pairscore.core.passes import add_net, as_outcomes, doubles, on_each, row_chunks, same_kind
+from pairscore.core.normal_average import grid_for
+from pairscore.core.optimise import FISHER_GAP, Step, minimise, root_near, series_at, solve_falling
+from pairscore.core.passes import add_net, as_outcomes, doubles, same_kind
+from pairscore.core.threads import on_each, row_chunks
+from pairscore.core.ties import OutcomeLaw
 
 PRIOR_SD = 2.5  # of the scores' own standard deviation, under the link: the prior of separation
 LARGEST = 10.0  # logarithm of a scale; the prior holds it far below

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from pairscore.core.links import normal_width
+from pairscore.core.quantiles import normal_width
 from pairscore.core.sandwich import item_incidence
 
 LARGEST_SHARE = 0.8  # of the comparisons that one item may have: without it little is left

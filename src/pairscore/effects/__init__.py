@@ -9,6 +9,8 @@ Start with ``fit``: everything that was asked for, estimated together.
     item_variance       how much items differ: estimate, interval, and a test that they do not
     projection          what of a context belongs to the items
     judges              how sharp each judge is, and how often judges agree
+    abilities           a parameter for every item, without features
+    open_abilities      abilities of items that won, or lost, everything: open intervals
     separation          where coefficients, effects and the tie parameter have no finite size
     covariance          errors that allow for shared items and judges
     fit                 the fit, in the terms of a model

@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import block_diag
 
-from pairscore.core.outcomes import TieRule
-from pairscore.core.sums import aggregate_pairs, joint_numbers, sum_sides
+from pairscore.core.pair_graph import aggregate_pairs, joint_numbers, sum_sides
+from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import (
@@ -23,8 +23,9 @@ from pairscore.errors import (
     first_few,
     plural,
 )
-from pairscore.estimators.fit_data import SEPARATION_L2, FitData
+from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import clip_start, fit_likelihood
+from pairscore.estimators.penalty import SEPARATION_L2
 from pairscore.estimators.results import Effects, Estimate, Fit, Judges, Note
 from pairscore.estimators.settings import Settings
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pairscore.core.newton import conjugate_gradients
-from pairscore.core.outcomes import TieRule
+from pairscore.core.linalg import conjugate_gradients
+from pairscore.core.pair_graph import Pairs
 from pairscore.core.sandwich import (
     DyadicSums,
     floored_covariance,
@@ -22,7 +22,7 @@ from pairscore.core.sandwich import (
     less_ties,
     sandwich,
 )
-from pairscore.core.sums import Pairs
+from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import read_names
 from pairscore.effects.circumstances import effect_columns, prepare_fit
@@ -44,9 +44,9 @@ from pairscore.effects.single_comparisons import (
     whole_groups,
 )
 from pairscore.errors import PairscoreError
+from pairscore.estimators.criteria import kept_likelihood
 from pairscore.estimators.fit_data import FitData, leverage_whitener
-from pairscore.estimators.inference import comparisons_of_fit, kept_likelihood
-from pairscore.estimators.results import Fit
+from pairscore.estimators.results import Fit, comparisons_of_fit
 from pairscore.estimators.settings import Settings
 
 QUASI_STEPS, QUASI_CLOSE = 50, 1e-9  # of quasi-variances, and a relative step that is none

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.sums import Pairs
-from pairscore.core.whitening import Basis
+from pairscore.core.linalg import Basis
+from pairscore.core.pair_graph import Pairs
 from pairscore.data.folds import feature_keys
+from pairscore.effects.abilities import bound_abilities, grow_with_ties, win_components
 from pairscore.effects.circumstances import (
     PreparedFit,
     comparison_scores,
@@ -74,24 +75,19 @@ from pairscore.errors import (
     UnbeatenItemsWarning,
     plural,
 )
-from pairscore.estimators.diagnostics import TEST_LEVEL, ItemEffectsTest
-from pairscore.estimators.fit_data import SEPARATION_L2, FitData
+from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import fit_likelihood
+from pairscore.estimators.penalty import SEPARATION_L2
 from pairscore.estimators.results import (
     FEWEST_ITEMS,
+    TEST_LEVEL,
     Effects,
     Estimate,
     ItemEffects,
+    ItemEffectsTest,
     Note,
 )
-from pairscore.estimators.separation import (
-    SIDE,
-    TIE,
-    bound_abilities,
-    grow_with_ties,
-    separation_note,
-    win_components,
-)
+from pairscore.estimators.separation import SIDE, TIE, separation_note
 from pairscore.estimators.settings import Settings
 
 AT_MAXIMUM = 1e-7  # as `close` of the sweeps where effects have no law

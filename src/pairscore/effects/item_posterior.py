@@ -17,9 +17,9 @@ from scipy import sparse
 from scipy.linalg import lapack
 
 from pairscore.core import passes
-from pairscore.core.newton import CLOSE, conjugate_gradients
+from pairscore.core.linalg import CLOSE, conjugate_gradients
+from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import message_pass, variance_pass
-from pairscore.core.sums import Pairs
 from pairscore.effects.single_comparisons import laplacian
 from pairscore.estimators.results import ItemEffects
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaincc, ndtr, ndtri
 
+from pairscore.core.linalg import Basis
 from pairscore.core.links import Link
-from pairscore.core.newton import integral_by_cubics, solve_falling
-from pairscore.core.sums import Pairs
-from pairscore.core.whitening import Basis
+from pairscore.core.optimise import solve_falling
+from pairscore.core.pair_graph import Pairs
 from pairscore.effects.propagation import Posterior, at_variance, propagate
 from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons, laplacian
 from pairscore.estimators.fit_data import FitData
@@ -415,3 +415,20 @@ def score_length(data: FitData, coef: np.ndarray) -> float:
     """Standard deviation of the scores that features give."""
     square = float(coef @ data.item_moments.covariance @ coef)
     return float(np.sqrt(max(square, np.finfo(float).tiny)))
+
+
+def integral_by_cubics(
+    x: np.ndarray, values: np.ndarray, slopes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The integral from ``x[0]`` of a function that is known at places in order (n), with slopes.
+
+    The function is a cubic from place to place (Hermite). Returns a fine grid from ``x[0]`` to
+    ``x[-1]``, and the integral up to each of its points.
+    """
+    t, h = np.linspace(0, 1, 33)[1:], np.diff(x)[:, None]
+    first, last = values[:-1, None], values[1:, None]
+    from_first = (1 - t) ** 2 * ((1 + 2 * t) * first + t * h * slopes[:-1, None])
+    from_last = t**2 * ((3 - 2 * t) * last + (t - 1) * h * slopes[1:, None])
+    grid = np.append(x[0], x[:-1, None] + h * t)
+    curve = np.append(values[0], from_first + from_last)
+    return grid, np.append(0.0, np.cumsum(0.5 * np.diff(grid) * (curve[1:] + curve[:-1])))

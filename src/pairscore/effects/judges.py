@@ -14,16 +14,17 @@ from scipy import sparse
 from scipy.optimize import minimize_scalar
 from scipy.special import fdtrc
 
-from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives, normal_grid
+from pairscore.core.normal_average import averaged_derivatives, normal_grid
+from pairscore.core.quantiles import p_in_words
 from pairscore.core.sandwich import sum_per_item, sum_per_pair
 from pairscore.core.shares import ItemPairs, share_interval, weighted_mean
+from pairscore.core.ties import OutcomeLaw
 from pairscore.data.comparisons import Comparisons
 from pairscore.effects.circumstances import PreparedFit, judge_names
 from pairscore.effects.item_posterior import MOST_ENTRIES, FormedCovariance
 from pairscore.effects.propagation import Cavities, Posterior, cavities
 from pairscore.effects.single_comparisons import SingleComparisons, rows_times
 from pairscore.errors import FewJudgesWarning, SeparationWarning, plural
-from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.results import REACH, Judges, Note
 from pairscore.estimators.settings import Settings
 

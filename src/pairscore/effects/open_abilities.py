@@ -27,11 +27,12 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtr
 
-from pairscore.core.newton import conjugate_gradients
-from pairscore.core.outcomes import TieRule
+from pairscore.core.linalg import conjugate_gradients
+from pairscore.core.ties import TieRule
 from pairscore.effects.circumstances import comparison_scores, effect_columns, judges_sharpness
 from pairscore.effects.item_posterior import own_variance, shared_variance
-from pairscore.estimators.fit_data import SEPARATION_L2, FitData
+from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.penalty import SEPARATION_L2
 from pairscore.estimators.results import OF_COMPONENTS, Estimate, Fit
 from pairscore.estimators.settings import Settings
 

@@ -17,14 +17,14 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr
 
-from pairscore.core.newton import conjugate_gradients
+from pairscore.core.linalg import Basis, conjugate_gradients, whitening_basis
+from pairscore.core.moments import moments
+from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import net_pass
+from pairscore.core.quantiles import p_in_words
 from pairscore.core.sandwich import DyadicSums, floored_covariance, jackknife_inflation
-from pairscore.core.sums import Pairs, moments
-from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.effects.single_comparisons import Optimum, SingleComparisons, laplacian
 from pairscore.errors import PairscoreError, first_few
-from pairscore.estimators.diagnostics import p_in_words
 
 LEAST_REST = 0.1  # share of a column that must vary within items
 NO_REST = 1e-4  # share that is rounding

@@ -34,17 +34,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pairscore.core import passes
-from pairscore.core.outcomes import (
-    SD_CLASSES,
-    OutcomeDerivatives,
-    OutcomeLaw,
-    averaged_derivatives,
-    nodes_of_classes,
-)
+from pairscore.core import passes, threads
+from pairscore.core.linalg import Basis
+from pairscore.core.normal_average import SD_CLASSES, averaged_derivatives, nodes_of_classes
 from pairscore.core.passes import net_pass
 from pairscore.core.scale import decided_scale, share_of_coin
-from pairscore.core.whitening import Basis
+from pairscore.core.ties import OutcomeDerivatives, OutcomeLaw
 from pairscore.effects.circumstances import PreparedFit
 from pairscore.effects.item_posterior import (
     Covariance,
@@ -245,7 +240,7 @@ def _compiled_terms(post: Posterior, side: np.ndarray) -> tuple[OutcomeDerivativ
     def one(some: slice) -> None:
         passes.kernels.term_pass(*given, some.start, some.stop, score, tau, on_delta)
 
-    passes.on_each(one, passes.row_chunks(len(side), 1))
+    threads.on_each(one, threads.row_chunks(len(side), 1))
     s = OutcomeDerivatives(none, score, none, tau, none, none)
     return s, score if rows.alike else on_delta
 

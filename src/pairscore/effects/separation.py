@@ -2,7 +2,7 @@
 
 A direction of theta = (coef, effects, t) is one of recession where no comparison becomes less
 likely along it (:mod:`pairscore.estimators.recession`). With a tie parameter an outcome has two
-ends that must not fall (:meth:`pairscore.core.outcomes.TieRule.ends`), of which a direction may
+ends that must not fall (:meth:`pairscore.core.ties.TieRule.ends`), of which a direction may
 explain one: a win by much more than the threshold, and a tie at a difference far below it, are both
 certain in the end. So scores and t may grow together where neither would by itself.
 
@@ -18,7 +18,8 @@ import numpy as np
 
 from pairscore.effects.circumstances import ENDLESS, PreparedFit
 from pairscore.effects.single_comparisons import Optimum, SingleComparisons, climb
-from pairscore.estimators.fit_data import SEPARATION_L2, FitData, ridge_is_weak
+from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.recession import Recession, explained_by_design, least_certain
 from pairscore.estimators.separation import directions_between
 from pairscore.estimators.settings import Settings

@@ -18,12 +18,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from pairscore.core.newton import Step, minimise, search_by_value
-from pairscore.core.outcomes import OutcomeDerivatives, TieRule
+from pairscore.core.linalg import TOLERANCE, Basis, whitening_basis
+from pairscore.core.optimise import Step, minimise, search_by_value
+from pairscore.core.pair_graph import Pairs, difference_scatter
 from pairscore.core.passes import difference_pass, net_pass
 from pairscore.core.scale import share_of_coin
-from pairscore.core.sums import Pairs, difference_scatter
-from pairscore.core.whitening import TOLERANCE, Basis, whitening_basis
+from pairscore.core.ties import OutcomeDerivatives, TieRule
 
 BLOCK_NUMBERS = 4_000_000  # contributions of comparisons that are held at a time
 LARGEST_MOVE = 0.5  # of eta in one step, up to which the loss is close to its quadratic

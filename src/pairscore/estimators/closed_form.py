@@ -18,48 +18,36 @@ direction (two with a side effect), shortened by the share that is overfitting.
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
-from pairscore.core.passes import counts_once, difference_pass, net_pass
-from pairscore.core.sandwich import Part, item_robust_sums, less_ties, sandwich
-from pairscore.core.scale import Scale, fit_scale, initial_factor
-from pairscore.core.sums import (
-    Moments,
+from pairscore.core.linalg import Basis, split_side_directions, whitening_basis
+from pairscore.core.links import Link, scores_of_pairs
+from pairscore.core.moments import Moments, Spread, centred_blocks, rows_times, spread
+from pairscore.core.pair_graph import (
     Pairs,
-    Spread,
     Tally,
     count_pairs,
     difference_scatter,
     pair_scatter,
-    rows_times,
-    spread,
     sum_sides,
 )
-from pairscore.core.whitening import (
-    Basis,
-    split_side_directions,
-    whitening_basis,
+from pairscore.core.passes import counts_once, difference_pass, net_pass
+from pairscore.core.sandwich import (
+    LARGEST_LEVERAGE,
+    PairContributions,
+    Part,
+    item_robust_sums,
+    less_ties,
+    sandwich,
 )
+from pairscore.core.scale import Scale, fit_scale, initial_factor
 from pairscore.errors import NotConvergedWarning, PairscoreError, plural
-from pairscore.estimators.diagnostics import Pairing, fourth_power, pairing_note, pairing_of
-from pairscore.estimators.fit_data import (
-    SEPARATION_L2,
-    FitData,
-    bordered_scatter,
-    leverage_whitener,
-    never_differing,
-    ridge_is_weak,
-    ridge_penalty,
-)
-from pairscore.estimators.inference import (
-    ScaledClosedForm,
-    bordered_meat,
-    contributions,
-    covariance_error,
-    meat_net_of,
-)
+from pairscore.estimators.fit_data import FitData, bordered_scatter, leverage_whitener
+from pairscore.estimators.null_space import never_differing
+from pairscore.estimators.pairing import Pairing, fourth_power, pairing_note, pairing_of
+from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.separation import (
@@ -387,6 +375,130 @@ def _with_covariance(
 
 
 @dataclass(frozen=True)
+class ScaledClosedForm:
+    """A closed form b = A X'w brought to the link's scale: factor * b, and a side effect.
+
+    Two sets of equations are solved: those of b, and the e = 1 or 2 of (factor, side effect), whose
+    score is z_p e_p with z = (difference along b, side) and e_p the derivative of the
+    log-likelihood.
+    """
+
+    pairs: Pairs
+    link: Link
+    coef: np.ndarray  # b
+    inverse: np.ndarray  # A = S^-1 / M
+    difference: np.ndarray  # of every pair along b
+    factor: float  # before the guard
+    side_effect: float
+    ridge: tuple[float, float]  # of the factor, l2 |sd b|^2, and of the side effect
+    ridge_shape: np.ndarray  # sd^2 b / |sd b|^2, the derivative of log |sd b|^2 / 2 in b
+
+    @cached_property
+    def predictor(self) -> np.ndarray:
+        return self.factor * self.difference + self.side_effect * self.pairs.side[:, None]
+
+    @property
+    def scale_design(self) -> np.ndarray:
+        """z of every equation, side and pair: e x sides x P."""
+        along = np.broadcast_to(self.difference, self.pairs.win.shape)
+        if len(self.pairs.side) == 1:
+            return along[None]
+        return np.stack([along, np.broadcast_to(self.pairs.side[:, None], along.shape)])
+
+    @cached_property
+    def score_and_information(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of the log-likelihood, for every side and pair."""
+        return scores_of_pairs(self.predictor, self.pairs.win, self.pairs.lose, self.link)
+
+    @property
+    def observed_information(self) -> np.ndarray:
+        """Of the log-likelihood, for every side and pair: of the logit, the expected one."""
+        if self.link.is_logistic:
+            return self.score_and_information[1]
+        return self.link.observed_information(self.predictor, self.pairs.win, self.pairs.lose)
+
+    def scale_scores(self) -> np.ndarray:
+        """Score of (factor, side effect) that each pair contributes: P x e."""
+        return np.einsum("esp,sp->pe", self.scale_design, self.score_and_information[0])
+
+    def scale_sums(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """C (e x e) and R' (e x d) without their ridge: sums over pairs, which add."""
+        curvature, on_items = self.scale_sums_of_items()
+        return curvature, on_items @ X
+
+    def scale_sums_of_items(self) -> tuple[np.ndarray, np.ndarray]:
+        """C, and by how much the features of each item come into R': e x e and e x N."""
+        z, curvature = self.scale_design, self.observed_information
+        on_pairs = -self.factor * np.einsum("esp,sp->ep", z, curvature)
+        on_pairs[0] += sum_sides(self.score_and_information[0])
+        on_items = np.array([self.pairs.net_per_item(row) for row in on_pairs])
+        return np.einsum("esp,fsp,sp->ef", z, z, curvature), on_items
+
+    def jacobian_of(
+        self, curvature: np.ndarray, response: np.ndarray, random_pairs: np.ndarray | None
+    ) -> np.ndarray:
+        """Derivative of (coef, side effect) in the summed contributions (X'w part, scale part).
+
+        d(factor, side) = C^-1 (scores + R' db), with C the curvature of the scale equations and R
+        their derivative in b; coef = factor b, so d coef = factor db + b d factor. With
+        ``random_pairs`` (d x d), the scatter G of random pairs, only the part of R along b is kept
+        (in the metric of G): across it the scale is stationary at the true direction, and a noisy b
+        is far from there.
+        """
+        b, ridge = self.coef, np.diag(self.ridge[: len(curvature)])
+        by_score = np.linalg.pinv(curvature + ridge, hermitian=True)
+        if b.any():
+            response = response.copy()
+            response[0] -= 2 * self.factor * self.ridge[0] * self.ridge_shape
+        if random_pairs is not None and b.any():
+            along = random_pairs @ b
+            response = np.outer(response @ b, along) / (b @ along)
+        scale = np.hstack([by_score @ response @ self.inverse, by_score])  # of (factor, side)
+        on_coef = np.outer(b, scale[0])
+        on_coef[:, : len(b)] += self.factor * self.inverse
+        return np.vstack([on_coef, scale[1:]])
+
+    @cached_property
+    def outcome_variance(self) -> np.ndarray:
+        """Of an outcome Y in {-1, 1}, 4 f (1 - f), summed for every side and pair."""
+        if self.link.is_logistic:
+            return 4 * self.score_and_information[1]
+        f = self.link.cdf(self.predictor)
+        return (self.pairs.win + self.pairs.lose) * 4 * f * (1 - f)
+
+    def model_meat(self, X: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """Covariance of contributions if comparisons were independent and the link model right."""
+        scatter = difference_scatter(X, mean, self.pairs, sum_sides(self.outcome_variance))
+        return bordered_meat(X, scatter, *self.model_sums_of_items())
+
+    def model_sums_of_items(self) -> tuple[np.ndarray, np.ndarray]:
+        """Its rows of the scale: by the features of items (e x N), and their own part (e x e).
+
+        The covariance of an outcome with its score e is 2 f', the variance of e the information.
+        """
+        density = information = self.score_and_information[1]
+        if not self.link.is_logistic:
+            density = (self.pairs.win + self.pairs.lose) * self.link.pdf(self.predictor)
+        return self._sums_of_items(2 * density, information)
+
+    def taken_by_ties(self, X: np.ndarray, mean: np.ndarray, tied: np.ndarray) -> np.ndarray:
+        """What ties, of which there were ``tied`` (sides x P), take off the former.
+
+        They take a quarter of P(tie) off the variance of a half win, and so P(tie) off that of Y;
+        e is f'/(f (1 - f)) times half of what is left of Y without its mean.
+        """
+        of_score = self.link.taken_by_ties(self.predictor, tied)
+        scatter = difference_scatter(X, mean, self.pairs, sum_sides(tied))
+        return bordered_meat(X, scatter, *self._sums_of_items(np.sqrt(tied * of_score), of_score))
+
+    def _sums_of_items(self, mixed: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """From the covariance of Y with e, and the variance of e (sides x P)."""
+        z = self.scale_design
+        on_items = [self.pairs.net_per_item(row) for row in np.einsum("esp,sp->ep", z, mixed)]
+        return np.array(on_items), np.einsum("esp,fsp,sp->ef", z, z, e)
+
+
+@dataclass(frozen=True)
 class FormOfPairs:
     """A closed form on the link's scale, and what some of its pairs contribute to it.
 
@@ -454,3 +566,76 @@ def with_second_half(
     by_covariance = data.tally.n_comparisons * jacobian[:, :d]
     # the inverse of an estimated covariance has heavier tails than the normal distribution knows
     return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)
+
+
+def bordered_meat(X: np.ndarray, scatter: np.ndarray, *sums: np.ndarray) -> np.ndarray:
+    """The meat (d + e) from the scatter of differences (d x d), and from sums as above."""
+    border = sums[0] @ X
+    return np.block([[scatter, border.T], [border, sums[1]]])
+
+
+def contributions(
+    form: ScaledClosedForm, method: str, centred_score: np.ndarray
+) -> PairContributions:
+    """Of a closed form, what each pair adds to the equations of b and of its scale.
+
+    paired   u = (Y - b'(x_I - x_J)/2) (x_I - x_J), the residual times the difference
+    pooled   u = (Y - b'z_I/2) z_I + (-Y - b'z_J/2) z_J, each item's own residual
+    split    u = Y (x_I - x_J), which does not sum to zero: its mean is what `split` estimates
+
+    ``centred_score`` (N) is b'z of every item.
+    """
+    pairs, scale_scores = form.pairs, form.scale_scores()
+    outcome = sum_sides(pairs.win - pairs.lose)
+    if method == "pooled":
+        half, number = -0.5 * centred_score, pairs.number
+        low, high = number * np.repeat(half, np.diff(pairs.start)), number * half[pairs.high]
+        low += outcome  # in place: memory is what takes the time
+        high -= outcome
+        return PairContributions(low, high, scale_scores)
+    residual = outcome - 0.5 * pairs.number * form.difference if method == "paired" else outcome
+    return PairContributions(residual, -residual, scale_scores)
+
+
+def covariance_error(second_half: np.ndarray, center: Moments, coef: np.ndarray) -> np.ndarray:
+    """Covariance (d x d) of S b, from the n items behind the covariance S of `split` (eq. 4).
+
+    This part of the error of `split` no comparison cures. It is found by leaving out one item at a
+    time, with the leverage of an item on its own covariance.
+    """
+    return error_of_sums(*covariance_error_sums(second_half, center, coef), center.total)
+
+
+def covariance_error_sums(
+    items: np.ndarray, center: Moments, coef: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What some of these items add to the former: sums of squares (d x d) and sums (d)."""
+    d, n = items.shape[1], center.total
+    whitener = whitening_basis(center.scatter, center.sd).transform
+    meat, total = np.zeros((d, d)), np.zeros(d)
+    for _, z in centred_blocks(items, center.mean):
+        leverage = np.minimum(1 / n + np.sum((z @ whitener) ** 2, axis=1), LARGEST_LEVERAGE)
+        z *= ((z @ coef) / (1 - leverage))[:, None]
+        meat += z.T @ z
+        total += z.sum(axis=0)
+    return meat, total
+
+
+def error_of_sums(meat: np.ndarray, total: np.ndarray, n: float) -> np.ndarray:
+    """The covariance of S b from the sums of all n items."""
+    return (meat - np.outer(total, total) / n) / (n - len(total) - 2) ** 2
+
+
+def meat_net_of(meat: np.ndarray, directions: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """The meat (d + e) of contributions u without their part along ``directions`` V (d x k).
+
+    u - GV (V'GV)^-1 V'u, G the scatter whose ``inverse`` (d x d) solves the closed form. Where no
+    comparison differs along V, that moves the coefficients along V only: of the items' features,
+    their regression on V is taken off.
+    """
+    if not directions.size:
+        return meat
+    d, GV = len(inverse), np.linalg.lstsq(inverse, directions, rcond=None)[0]
+    net = np.eye(len(meat))
+    net[:d, :d] -= GV @ np.linalg.pinv(directions.T @ GV) @ directions.T
+    return net @ meat @ net.T

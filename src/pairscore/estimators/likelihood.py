@@ -19,38 +19,23 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.sparse.linalg import LinearOperator, cg
 
+from pairscore.core.linalg import TOLERANCE, Basis, split_side_directions, whitening_basis
 from pairscore.core.links import Link, Logit, score_pass, scores_of_pairs
-from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise
+from pairscore.core.moments import Moments, rows_times, times_rows
+from pairscore.core.optimise import FISHER_GAP, Derivatives, Step, minimise
+from pairscore.core.pair_graph import Pairs, difference_scatter, scatter_with_sides, sum_sides
 from pairscore.core.passes import difference_pass, laplacian_pass
-from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
+from pairscore.core.sandwich import PairContributions, item_robust_meat, less_ties, sandwich
 from pairscore.core.scale import SAMPLE, fit_scale, initial_factor
-from pairscore.core.sums import (
-    Moments,
-    Pairs,
-    difference_scatter,
-    rows_times,
-    scatter_with_sides,
-    sum_sides,
-    times_rows,
-)
-from pairscore.core.whitening import (
-    TOLERANCE,
-    Basis,
-    split_side_directions,
-    whitening_basis,
-)
 from pairscore.errors import NotConvergedWarning, plural
 from pairscore.estimators.fit_data import (
-    SEPARATION_L2,
     FitData,
     bordered_scatter,
     leverage_whitener,
-    open_in_few,
-    ridge_is_weak,
-    ridge_penalty,
     size_of_information,
 )
-from pairscore.estimators.inference import likelihood_contributions
+from pairscore.estimators.null_space import open_in_few
+from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.separation import (
     SIDE,
@@ -517,3 +502,14 @@ def likelihood_estimate(
         notes=notes,
         n_parameters=basis.transform.shape[1],
     )
+
+
+def likelihood_contributions(score: np.ndarray, pairs: Pairs) -> PairContributions:
+    """Of maximum likelihood: u_p = score_p (x_low - x_high), and score_p times the side.
+
+    ``score`` (sides x P) is the derivative of the log-likelihood in the score difference of each
+    pair on each side.
+    """
+    total = sum_sides(score)
+    extra = (pairs.side @ score)[:, None] if len(pairs.side) > 1 else np.empty((len(total), 0))
+    return PairContributions(total, -total, extra)

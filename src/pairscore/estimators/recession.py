@@ -34,8 +34,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import chdtri, ndtr
 
+from pairscore.core.linalg import OPEN_SHARE
 from pairscore.core.links import Link
-from pairscore.core.whitening import OPEN_SHARE
 
 MOST_ROWS = 500  # explained comparisons that are kept, those that are the least certain first
 SMALLER_TAIL = 0.2  # share of alpha in the quantile for all directions at once

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from pairscore.core.links import Link, OutcomeSums, interval_width, normal_width, z_and_p
-from pairscore.core.outcomes import OutcomeLaw, TieRule
-from pairscore.core.sums import Spread
-from pairscore.core.whitening import OPEN_SHARE, Basis
+from pairscore.core.linalg import OPEN_SHARE, Basis
+from pairscore.core.links import Link, OutcomeSums
+from pairscore.core.moments import Spread
+from pairscore.core.quantiles import interval_width, normal_width, p_in_words, z_and_p
+from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.data.folds import rows_of_same_features
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
-from pairscore.estimators.diagnostics import ItemEffectsTest, Pairing
+from pairscore.estimators.pairing import Pairing
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.settings import Settings, Wording
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
-    from pairscore.estimators.diagnostics import NewItems
-    from pairscore.estimators.inference import Likelihood
+    from pairscore.estimators.criteria import Likelihood
+    from pairscore.estimators.leave_one_out import NewItems
     from pairscore.estimators.ridge import RidgeCurve
 
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
@@ -34,6 +35,10 @@ OF_COMPONENTS = (
     "component",
     *("certain_winner", "certain_loser", "certain_amount", "certain_beside"),
 )
+REACH = normal_width(0.95)  # of an interval, in standard errors
+Note = tuple[type[PairscoreWarning], str]
+TEST_LEVEL = 0.05  # p-value up to which item_effects="auto" uses item effects
+HARDLY_SEEN = 75.0  # wins of 100: a test that sees larger effects of items only hardly sees any
 
 
 @dataclass(frozen=True)
@@ -170,9 +175,6 @@ class ItemEffects:
         )
 
 
-REACH = normal_width(0.95)  # of an interval, in standard errors
-
-
 @dataclass(frozen=True)
 class Judges:
     """One entry per judge: name, comparisons judged, slope with its standard error (1 is the
@@ -225,9 +227,6 @@ class Judges:
         return {name: column[order].tolist() for name, column in columns.items()}
 
 
-Note = tuple[type[PairscoreWarning], str]
-
-
 @dataclass(frozen=True)
 class Effects:
     """What a comparison has beside its items, in the order of the covariance.
@@ -252,6 +251,45 @@ class Effects:
         """Values of the effects of one kind, by name."""
         rows = zip(self.names, self.kinds, self.values.tolist(), strict=True)
         return {name: value for name, its_kind, value in rows if its_kind == kind}
+
+
+@dataclass(frozen=True)
+class ItemEffectsTest:
+    """Whether items differ beyond their features: what ``item_effects="auto"`` goes by.
+
+    ``p_value`` is that of no effects, at the fit without them. An effect of the standard deviation
+    ``smallest_seen`` would have been seen 8 times out of 10; an item so much better than another
+    with the same features wins ``wins_of_100``. Where there is no test these are NaN, and
+    ``reason`` says why. ``estimate_is_zero`` where the test sees effects, but the likeliest size of
+    them is zero, so that none are used.
+    """
+
+    p_value: float = np.nan
+    smallest_seen: float = np.nan
+    wins_of_100: float = np.nan
+    reason: str = ""
+    estimate_is_zero: bool = False
+
+    @property
+    def used(self) -> bool:
+        return self.p_value <= TEST_LEVEL and not self.estimate_is_zero
+
+    @property
+    def in_words(self) -> str:
+        if self.reason:
+            return f"not used, because {self.reason}; item effects could not have been detected"
+        if self.used:
+            return f"used, because items differ beyond their features ({p_in_words(self.p_value)})"
+        seen = f"({p_in_words(self.p_value)})"
+        if self.estimate_is_zero:
+            why = "their estimated size is zero, although a test points to some"
+            return f"not used, because {why} {seen}"
+        if np.isfinite(self.smallest_seen):
+            size = f"a standard deviation of {self.smallest_seen:.2g}"
+            seen += f"; {size} would have been detected 8 times out of 10"
+        if self.wins_of_100 > HARDLY_SEEN:
+            return f"not used, because comparisons are too few to detect any but large ones {seen}"
+        return f"not used, because there is no sign that items differ beyond their features {seen}"
 
 
 @dataclass(frozen=True)
@@ -560,3 +598,15 @@ class Fit:
                 " intervals."
             )
         return self.std_errors
+
+
+def comparisons_of_fit(fit: "Fit", what: str) -> "Comparisons":
+    """The comparisons that a fit is to, without ties that it left out."""
+    data = fit.comparisons
+    if data is None:
+        raise PairscoreError(
+            f"{what} need the comparisons, which this model does not have; fit it to items and"
+            " votes, and save it with data=True if it goes through a file."
+        )
+    used = data[data.outcome != 0] if fit.ties == "drop" else data
+    return used.with_relative_weights()

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.links import chi_square_p
+from pairscore.core.quantiles import chi_square_p, p_in_words
 from pairscore.errors import PairscoreError, first_few
-from pairscore.estimators.diagnostics import p_in_words
-from pairscore.estimators.inference import NO_MAXIMUM, Likelihood, kept_likelihood
+from pairscore.estimators.criteria import NO_MAXIMUM, Likelihood, kept_likelihood
 from pairscore.estimators.results import Fit
 from pairscore.files.write import html_text, plain
 from pairscore.model.contrasts import (

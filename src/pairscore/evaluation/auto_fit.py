@@ -25,15 +25,14 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import USES
-from pairscore.core.links import z_and_p
-from pairscore.core.passes import one_blas_thread
+from pairscore.core.quantiles import p_in_words, z_and_p
 from pairscore.core.shares import InfluenceSums, ItemPairs, influence_sums
+from pairscore.core.threads import one_blas_thread
 from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.data.folds import ALONE, Progress, Workers, nobody
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning, plural
-from pairscore.estimators.diagnostics import ItemEffectsTest, p_in_words
-from pairscore.estimators.results import Fit
+from pairscore.estimators.results import Fit, ItemEffectsTest
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.evaluation.held_out import (

@@ -14,8 +14,8 @@ import numpy as np
 from pairscore.core.sandwich import item_incidence
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import PairscoreError
-from pairscore.estimators.inference import NO_MAXIMUM, comparisons_of_fit, kept_likelihood
-from pairscore.estimators.results import Fit
+from pairscore.estimators.criteria import NO_MAXIMUM, kept_likelihood
+from pairscore.estimators.results import Fit, comparisons_of_fit
 from pairscore.evaluation.residuals import MOST_SHOWN, blocks, named_columns, result_of
 from pairscore.files.write import html_text, plain, text_table
 from pairscore.model.predict import score_differences

@@ -13,8 +13,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from pairscore.core.sums import spread
-from pairscore.core.whitening import feature_range
+from pairscore.core.moments import feature_range, spread
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.conventions import ITEM_SETTINGS, NAMED_ROLES
 from pairscore.data.feature_options import apply_recipe

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from pairscore.core.outcomes import TINY, TieRule
+from pairscore.core.ties import TINY, TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import PairscoreError, first_few, plural, shown
-from pairscore.estimators.inference import HALF_WINS, comparisons_of_fit, kept_likelihood
-from pairscore.estimators.results import Fit
+from pairscore.estimators.criteria import HALF_WINS, kept_likelihood
+from pairscore.estimators.results import Fit, comparisons_of_fit
 from pairscore.files.write import html_text, plain, row_records, text_table
 from pairscore.model.predict import (
     difference_spread,

@@ -12,6 +12,8 @@ Start with ``tables``, which has ``read_table``.
     choose_sheets  which sheets of workbooks are read
     study_columns  which columns a command needs, and under which names
     read_study     items and comparisons of a command, checked once
+    partitions     files, folders and addresses in parts that one worker reads at a time
+    queries        rows of a database as a file
     archive        models, sums and checkpoints, read as if a stranger had written them
     write          files written whole, lists of bad rows; results as plain values and text
 

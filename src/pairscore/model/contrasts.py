@@ -13,12 +13,10 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import fdtrc
 
-from pairscore.core.links import normal_width, z_and_p
+from pairscore.core.quantiles import normal_width, p_in_words, wald, z_and_p
 from pairscore.data.items import read_names
 from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real, shown
-from pairscore.estimators.diagnostics import p_in_words
-from pairscore.estimators.fit_data import WEAK_L2
-from pairscore.estimators.inference import covariance_noise, determined_part, wald
+from pairscore.estimators.penalty import WEAK_L2
 from pairscore.estimators.results import OPEN_SHARE, Effects, Fit
 from pairscore.files.write import html_text, plain
 from pairscore.model.groups import ShownCoefficients, Term, is_open, shown_coefficients
@@ -55,9 +53,7 @@ REMEDIES = {
     FEW_ITEMS: "compare more items, or test fewer coefficients",
     FEW_JUDGES: "test fewer coefficients, or fit with inference='items'",
 }
-
-
-# -- results ---------------------------------------------------------------------------------------
+SINGLE_ITEM = 1.5  # compared items in a cell, as often as an average one: fewer are one
 
 
 @dataclass(frozen=True)
@@ -156,9 +152,6 @@ def sum_in_words(weights: Mapping[str, float]) -> str:
         for name, weight in weights.items()
     ]
     return " ".join(parts).removeprefix("+ ").replace("- ", "-", 1 if parts[0][0] == "-" else 0)
-
-
-# -- estimates and tests ---------------------------------------------------------------------------
 
 
 def wald_test(
@@ -532,3 +525,46 @@ def _open_direction(fit: Fit, row: np.ndarray) -> np.ndarray:
             if is_open and abs(together @ row) > OPEN_SHARE:
                 return together
     return fit.open_directions @ (fit.open_directions.T @ row)
+
+
+def covariance_noise(fit: "Fit", q: int, cells: np.ndarray | None = None) -> tuple[float, float]:
+    """From how many residuals n an item-robust covariance of q contrasts is, and a factor of W.
+
+    At most from N - r - 1, N compared items and r independent features. Levels of a category have
+    fewer: with n_c items in cell c, whose share in the contrasts is u_c ~ 1 - n_c/N (of sum q), the
+    covariance has n_c - 1 residuals behind the variance in each cell, and is as noisy as a Wishart
+    matrix of n = q(q + 1) / sum_c 2 u_c^2 / (n_c - 1) (Pustejovsky and Tipton 2018). The jackknife
+    makes these variances larger by 1 / (1 - 1/n_c) on average, which the factor takes off.
+    ``cells`` are the 0/1 columns of the cells. An item that is alone in its cell counts each of its
+    comparisons by itself.
+    """
+    items = float(fit.n_items or 0)
+    n = items - (fit.n_features - fit.open_directions.shape[1]) - 1
+    if cells is None:
+        return n, 1.0
+    in_cell = items * fit.feature_mean[cells]
+    share = 1 - in_cell / items
+    share, alone = share * q / share.sum(), in_cell < SINGLE_ITEM
+    in_cell = np.where(alone, np.inf, in_cell)
+    noise = float(np.sum(2 * share**2 / (in_cell - 1)))
+    factor = float(np.sum(share / (1 - 1 / in_cell))) / q
+    return min(n, q * (q + 1) / noise if noise else np.inf), factor
+
+
+def determined_part(fit: "Fit", rows: np.ndarray) -> tuple[np.ndarray, int]:
+    """Independent combinations (r x d) of contrasts (k x d) that the comparisons determine.
+
+    Beside them the number of independent combinations with those that are left open.
+    """
+    standard = rows / fit.feature_unit
+    _, size, right = np.linalg.svd(standard, full_matrices=False)
+    basis = right[size > OPEN_SHARE * size.max(initial=0.0)]
+    directions = fit.open_directions
+    if fit.recession is not None:  # what only a prior holds is not determined either
+        directions = np.hstack([directions, fit.recession.directions[: fit.n_features]])
+    if not directions.size or not len(basis):
+        return basis * fit.feature_unit, len(basis)
+    along = basis @ (fit.feature_unit[:, None] * directions)
+    left, size, _ = np.linalg.svd(along)
+    rank = int(np.sum(size > OPEN_SHARE))
+    return (left[:, rank:].T @ basis) * fit.feature_unit, len(basis)

@@ -31,8 +31,9 @@ from pairscore.errors import (
     SeparatedFeaturesWarning,
     UnbeatenItemsWarning,
 )
-from pairscore.estimators.diagnostics import ItemEffectsTest, NewItems, Pairing
-from pairscore.estimators.inference import Likelihood
+from pairscore.estimators.criteria import Likelihood
+from pairscore.estimators.leave_one_out import NewItems
+from pairscore.estimators.pairing import Pairing
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import (
     OF_COMPONENTS,
@@ -41,6 +42,7 @@ from pairscore.estimators.results import (
     Effects,
     Fit,
     ItemEffects,
+    ItemEffectsTest,
     Judges,
 )
 from pairscore.estimators.ridge import RidgeCurve

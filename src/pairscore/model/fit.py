@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import REPEATED
-from pairscore.core.outcomes import OutcomeLaw, TieRule
-from pairscore.core.passes import one_blas_thread
-from pairscore.core.sums import share_of
+from pairscore.core.links import OutcomeSums, outcome_pass
+from pairscore.core.moments import share_of
+from pairscore.core.passes import total_of
+from pairscore.core.threads import one_blas_thread
+from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.conventions import check_names, rename_votes
 from pairscore.data.folds import ALONE, Workers, number_groups
@@ -17,27 +19,20 @@ from pairscore.data.items import Items
 from pairscore.data.repeats import refuse_repeated
 from pairscore.data.votes import PER_ROW, Votes, read_votes
 from pairscore.errors import FewItemsWarning, PairscoreError, plural
+from pairscore.estimators.checks import n_counted, refuse_lost_digits, refuse_too_many_features
 from pairscore.estimators.closed_form import fit_closed_form
-from pairscore.estimators.diagnostics import (
-    ItemEffectsTest,
+from pairscore.estimators.criteria import likelihood_of
+from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.leave_one_out import (
     NewItems,
     expect_of_new_items,
     has_many_features,
     many_features_note,
 )
-from pairscore.estimators.fit_data import (
-    FitData,
-    agreement_and_noise,
-    n_counted,
-    never_differing,
-    refuse_lost_digits,
-    refuse_too_many_features,
-)
-from pairscore.estimators.inference import likelihood_of
 from pairscore.estimators.likelihood import fit_likelihood
-from pairscore.estimators.results import Estimate, Fit, Note
+from pairscore.estimators.null_space import never_differing
+from pairscore.estimators.results import Estimate, Fit, ItemEffectsTest, Note
 from pairscore.estimators.ridge import RidgeCurve, choose_ridge
-from pairscore.estimators.separation import bound_abilities, classical_abilities
 from pairscore.estimators.settings import Settings
 from pairscore.model.fit_input import (
     record_of,
@@ -504,6 +499,8 @@ def without_features(data: FitData, settings: Settings) -> tuple[Settings, list[
         settings = replace(settings, item_effects=True, choose_item_effects=False)
         by_items = settings.inference in ("auto", "items")
         return (replace(settings, inference="model") if by_items else settings), []
+    from pairscore.effects.abilities import bound_abilities, classical_abilities
+
     settings, notes = classical_abilities(settings)
     bound, more = bound_abilities(data, replace(settings, item_effects=True, free_abilities=True))
     return bound, notes + more
@@ -532,3 +529,37 @@ def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[No
         )
         return wanted, [(FewItemsWarning, text)]
     return wanted, []
+
+
+def agreement_and_noise(
+    difference: np.ndarray,
+    data: "Comparisons",
+    law: OutcomeLaw,
+    known: OutcomeSums | None = None,
+) -> tuple[dict[str, Any], float | None]:
+    """How the score and the comparisons agree; their log-likelihood, if it fell out.
+
+    ``known`` are the sums of a pass at these differences, if the estimator made one.
+
+    Returns
+    -------
+    agreement
+        Share of decided comparisons that the score predicts correctly.
+    noise
+        Estimated share of decided comparisons that contradict the true order (the paper's p_e).
+    tie_share
+        Share of ties.
+    """
+    amount, total, is_tie = data.amount, total_of(data.amount), data.outcome == 0
+    tied = float(amount[is_tie].sum()) if is_tie.any() else 0.0
+    if known is None or tied:
+        scaled = difference if law.scale == 1 else law.scale * difference
+        known = outcome_pass(scaled, data.outcome, amount, law.rule.link)
+    decided = known.decided
+    if law.rule.has_parameter or decided == 0:  # all comparisons count, decided or not
+        noise = law.share_flipped(np.abs(difference), amount)
+    else:
+        noise = share_of(known.wrong, decided)
+    agreement = share_of(known.right, decided) if decided > 0 else float("nan")
+    shares = {"agreement": agreement, "noise": noise, "tie_share": share_of(tied, total)}
+    return shares, known.loglik if tied == 0 and law.scale == 1 else None

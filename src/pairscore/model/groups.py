@@ -23,7 +23,8 @@ from functools import cached_property
 
 import numpy as np
 
-from pairscore.core.whitening import SMALLEST_SHARE, Basis, feature_range
+from pairscore.core.linalg import SMALLEST_SHARE, Basis
+from pairscore.core.moments import feature_range
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.errors import CollinearFeaturesWarning, first_few, plural
 from pairscore.estimators.results import OPEN_SHARE, Estimate, Fit, Note

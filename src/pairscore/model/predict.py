@@ -8,8 +8,9 @@ import numpy as np
 from scipy.special import softmax
 
 from pairscore.choices import SCALES
-from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
+from pairscore.core.normal_average import averaged_probabilities
 from pairscore.core.scale import decided_scale, share_of_coin
+from pairscore.core.ties import OutcomeLaw
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import ID_COLUMN, read_plain, recipe_of
@@ -267,7 +268,7 @@ def scale_of(fit: Fit, name: str = "link") -> Scale:
     Of a score c, less that of the average compared item:
     link: c. elo: 1500 + 400 c / c10, with c10 the difference at which an item wins ten decided
     comparisons for each that it loses: ln(10) over ``decided_scale``, or Rao and Kupper's
-    (:meth:`~pairscore.core.outcomes.OutcomeLaw.difference_at_odds`). 0-100: linear, with the lowest
+    (:meth:`~pairscore.core.ties.OutcomeLaw.difference_at_odds`). 0-100: linear, with the lowest
     compared item at 0 and the highest at 100. wins: of 100 decided comparisons with compared items,
     as they are, how many are won in the mean: 100 mean_j f(c - c_j).
     """

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import expit, logit
 
 from pairscore.choices import UNKNOWN_RULES
-from pairscore.core.links import scheffe_width
-from pairscore.core.outcomes import averaged_probabilities
+from pairscore.core.normal_average import averaged_probabilities
+from pairscore.core.quantiles import scheffe_width
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.features import LEAVE_OUT
 from pairscore.data.folds import feature_keys

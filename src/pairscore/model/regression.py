@@ -12,7 +12,7 @@ from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.folds import Workers
 from pairscore.data.items import Items, with_features
 from pairscore.errors import PairscoreError
-from pairscore.estimators.inference import CRITERIA, kept_likelihood
+from pairscore.estimators.criteria import CRITERIA, kept_likelihood
 from pairscore.estimators.results import Fit, KnownItems, Note
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.contrasts import CoefficientTests

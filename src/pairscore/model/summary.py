@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.links import interval_width, z_and_p
+from pairscore.core.quantiles import interval_width, p_in_words, z_and_p
 from pairscore.data.features import recipe_of
 from pairscore.errors import first_few
-from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.results import Fit
 from pairscore.files.write import html_text, plain, row_records, text_table
 from pairscore.model.contrasts import (

@@ -12,7 +12,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.special import chdtri, expit, ndtri
 
-from pairscore.core.whitening import whiten
+from pairscore.core.linalg import whiten
+from pairscore.core.quantiles import wald
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import (
     PairscoreWarning,
@@ -20,9 +21,8 @@ from pairscore.errors import (
     UnbeatenItemsWarning,
     first_few,
 )
-from pairscore.estimators.diagnostics import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.inference import wald
+from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.estimators.results import REACH
 from pairscore.evaluation.auto_fit import IN_WORDS, word_list
 from pairscore.model.predict import expected_outcomes

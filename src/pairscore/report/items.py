@@ -9,9 +9,10 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import cg
 from sklearn.utils.validation import check_is_fitted
 
-from pairscore.core.links import Link, chi_square_p
-from pairscore.core.newton import solve_by_factor
+from pairscore.core.linalg import solve_by_factor
+from pairscore.core.links import Link
 from pairscore.core.passes import net_pass
+from pairscore.core.quantiles import chi_square_p
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of

@@ -6,7 +6,7 @@ import numpy as np
 
 from pairscore.core.shares import ENOUGH_TESTS
 from pairscore.errors import first_few
-from pairscore.estimators.diagnostics import ITEMS_PER_FEATURE, LOST_ACCURACY
+from pairscore.estimators.leave_one_out import ITEMS_PER_FEATURE, LOST_ACCURACY
 from pairscore.report.words import CARELESS, advice_or_tried, number_of, percent, wins
 
 if TYPE_CHECKING:

@@ -2,6 +2,13 @@
 
 Start with ``fit``: :func:`fit_stream`.
 
+    engines     map a task over parts and add what comes back, in a fixed order
+    dask        an engine on Dask
+    spark       an engine on Spark
+    connect     the engine at an address
+    progress    how far long work is, also on a line of a terminal
+    rows        a batch of a table as row numbers, outcomes and amounts; the item table
+    spill       comparisons in tiles, in a folder that all workers can reach
     passes      the first pass over comparisons with its checkpoint, and passes at given scores
     tiles       comparisons on disk, those of a pair together, and sums over pairs
     table       sums over the item table, here or on workers
@@ -12,5 +19,5 @@ Start with ``fit``: :func:`fit_stream`.
     rounds      sums that a site makes at a model of merged sums
     merge       models from sums of sites
 
-Imports: choices, errors, data, files, core, estimators, model, parts.
+Imports: choices, errors, data, files, core, estimators, model.
 """

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.core.linalg import Basis, split_side_directions, whitening_basis
+from pairscore.core.moments import Moments
+from pairscore.core.pair_graph import Tally
 from pairscore.core.sandwich import centred_meat, inflation_of
-from pairscore.core.sums import Moments, Tally
-from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.conventions import NAMED_ROLES
 from pairscore.data.find_ids import found_words
@@ -20,27 +21,12 @@ from pairscore.data.items import Items
 from pairscore.data.tables import ID_COLUMN
 from pairscore.data.votes import Votes
 from pairscore.errors import ColumnFoundWarning, PairscoreError, warn_caller
-from pairscore.estimators.diagnostics import Pairing, pairing_of
-from pairscore.estimators.fit_data import (
-    FitData,
-    leverage_whitener,
-    never_differing,
-)
+from pairscore.estimators.fit_data import FitData, leverage_whitener
+from pairscore.estimators.null_space import never_differing
+from pairscore.estimators.pairing import Pairing, pairing_of
 from pairscore.estimators.settings import Settings
-from pairscore.parts.engines import Engine, LocalEngine
-from pairscore.parts.progress import Progress, Watch
-from pairscore.parts.rows import Layout, RowReader, find_item_ids, ids_only, item_parts, mask_of
-from pairscore.parts.sources import PARTITION_ROWS, FilePartition, Partition, partitions
-from pairscore.parts.spill import (
-    TILE_FORMAT,
-    Grid,
-    Spill,
-    read_item_table,
-    share_items,
-    shared_folder,
-    spill_of_rows,
-    stored,
-)
+from pairscore.files.partitions import PARTITION_ROWS, FilePartition, Partition, partitions
+from pairscore.streaming.engines import Engine, LocalEngine
 from pairscore.streaming.passes import (
     Checkpoint,
     FirstSums,
@@ -50,6 +36,18 @@ from pairscore.streaming.passes import (
     ScoreTask,
     SourceRows,
     TallyTask,
+)
+from pairscore.streaming.progress import Progress, Watch
+from pairscore.streaming.rows import Layout, RowReader, find_item_ids, ids_only, item_parts, mask_of
+from pairscore.streaming.spill import (
+    TILE_FORMAT,
+    Grid,
+    Spill,
+    read_item_table,
+    share_items,
+    shared_folder,
+    spill_of_rows,
+    stored,
 )
 from pairscore.streaming.table import ItemTable, some_rows
 from pairscore.streaming.tiles import (

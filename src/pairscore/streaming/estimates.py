@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import block_diag
 
-from pairscore.core.newton import Derivatives, Step, minimise
+from pairscore.core.linalg import Basis, split_side_directions, whitening_basis
+from pairscore.core.moments import Spread
+from pairscore.core.optimise import Derivatives, Step, minimise
 from pairscore.core.scale import (
     EX,
     INFO,
@@ -25,11 +27,11 @@ from pairscore.core.scale import (
     initial_factor,
     scale_step,
 )
-from pairscore.core.sums import Spread
-from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.errors import NotConvergedWarning
 from pairscore.estimators.closed_form import (
+    ScaledClosedForm,
     closed_form,
+    error_of_sums,
     overfit_guard,
     refuse_few_items,
     scale_notes,
@@ -37,15 +39,7 @@ from pairscore.estimators.closed_form import (
     side_threshold,
     split_covariance,
 )
-from pairscore.estimators.diagnostics import pairing_note
-from pairscore.estimators.fit_data import (
-    SEPARATION_L2,
-    bordered_scatter,
-    open_in_few,
-    ridge_is_weak,
-    ridge_penalty,
-)
-from pairscore.estimators.inference import ScaledClosedForm, error_of_sums
+from pairscore.estimators.fit_data import bordered_scatter
 from pairscore.estimators.likelihood import (
     PairLikelihood,
     first_guess,
@@ -53,6 +47,9 @@ from pairscore.estimators.likelihood import (
     likelihood_basis,
     maximise,
 )
+from pairscore.estimators.null_space import open_in_few
+from pairscore.estimators.pairing import pairing_note
+from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.separation import SIDE, Curvature, separation_note

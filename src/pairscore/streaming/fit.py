@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.newton import Derivatives, Step, minimise, solve_falling
-from pairscore.core.outcomes import OutcomeLaw, TieRule
+from pairscore.core.linalg import whitening_basis
+from pairscore.core.moments import share_of
+from pairscore.core.optimise import Derivatives, Step, minimise, solve_falling
 from pairscore.core.scale import DECIDED, PRIOR_SD, RIGHT, WRONG, AlongScore, pull_of_decided
-from pairscore.core.sums import share_of
-from pairscore.core.whitening import whitening_basis
+from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.errors import PairscoreError
-from pairscore.estimators.fit_data import SEPARATION_L2, refuse_too_many_features, ridge_is_weak
-from pairscore.estimators.inference import Likelihood, no_likelihood
+from pairscore.estimators.checks import refuse_too_many_features
+from pairscore.estimators.criteria import Likelihood, no_likelihood
 from pairscore.estimators.likelihood import SMALLEST_GAIN
+from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.recession import Recession, least_certain
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.separation import (
@@ -35,10 +36,9 @@ from pairscore.model.fit_input import record_of, refuse_weights, without_decisio
 from pairscore.model.groups import feature_notes, side_notes
 from pairscore.model.oddities import alike_notes, extreme_items, one_sided_notes
 from pairscore.model.regression import RankRegression
-from pairscore.parts.connect import connected
-from pairscore.parts.engines import bytes_of
-from pairscore.parts.progress import Progress
+from pairscore.streaming.connect import connected
 from pairscore.streaming.data import Job, Source, StreamData
+from pairscore.streaming.engines import bytes_of
 from pairscore.streaming.estimates import (
     CLOSE,
     LikelihoodPasses,
@@ -57,6 +57,7 @@ from pairscore.streaming.passes import (
     TallyTask,
     refuse_settings,
 )
+from pairscore.streaming.progress import Progress
 from pairscore.streaming.table import (
     Choice,
     ChosenRows,
@@ -132,7 +133,7 @@ def fit_stream(
     scratch : folder
         Where temporary files go; on a cluster one that every worker can read and write.
     progress : callable
-        Told of :class:`~pairscore.parts.progress.Progress` while passes go on.
+        Told of :class:`~pairscore.streaming.progress.Progress` while passes go on.
     checkpoint : file
         Written during the first pass; a fit that was ended goes on from there. It is removed when
         the fit is done.

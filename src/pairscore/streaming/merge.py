@@ -7,23 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.newton import solve_falling
+from pairscore.core.moments import share_of
+from pairscore.core.optimise import solve_falling
 from pairscore.core.sandwich import centred_meat
 from pairscore.core.scale import PRIOR_SD, Scale
-from pairscore.core.sums import share_of
 from pairscore.errors import (
     PairscoreError,
     RoundNeededWarning,
     SeparationWarning,
 )
-from pairscore.estimators.closed_form import overfit_guard
-from pairscore.estimators.fit_data import refuse_too_many_features, ridge_is_weak
-from pairscore.estimators.inference import (
-    Likelihood,
-    error_of_sums,
-    no_likelihood,
-)
+from pairscore.estimators.checks import refuse_too_many_features
+from pairscore.estimators.closed_form import error_of_sums, overfit_guard
+from pairscore.estimators.criteria import Likelihood, no_likelihood
 from pairscore.estimators.likelihood import observed_basis
+from pairscore.estimators.penalty import ridge_is_weak
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.settings import DEFAULTS, check_settings
 from pairscore.model.fit import choose_inference, fit_of

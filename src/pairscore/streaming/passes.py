@@ -17,18 +17,18 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from pairscore.core.links import Link
+from pairscore.core.pair_graph import Tally
 from pairscore.core.passes import add_net, difference_pass, tally_pass
 from pairscore.core.scale import RIGHT, WRONG, best_scale, expected_wrong, scale_pass
-from pairscore.core.sums import Tally
 from pairscore.data.items import LARGEST_NUMBER
 from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Settings
 from pairscore.files.archive import INTEGER, DamagedFileError, Field, faults_of, read_archive
+from pairscore.files.partitions import Partition
 from pairscore.files.write import atomic_write
-from pairscore.parts.engines import Range, Sums
-from pairscore.parts.rows import Batch, RowReader
-from pairscore.parts.sources import Partition
-from pairscore.parts.spill import Spill
+from pairscore.streaming.engines import Range, Sums
+from pairscore.streaming.rows import Batch, RowReader
+from pairscore.streaming.spill import Spill
 
 # of the first sums
 NUMBERS = ("number", "weighted", "tied", "given", "n_given", "left_won", "right_won", "n_rows")

@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.core.linalg import whitening_basis
 from pairscore.core.sandwich import PairContributions, inflation_of
 from pairscore.core.scale import DECIDED, EX, RIGHT, WRONG, E, Scale, initial_factor
-from pairscore.core.whitening import whitening_basis
 from pairscore.errors import PairscoreError
-from pairscore.estimators.fit_data import ridge_penalty
+from pairscore.estimators.penalty import ridge_penalty
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.files.archive import DamagedFileError, Field, faults_of, has_type
 from pairscore.model.regression import RankRegression
-from pairscore.parts.engines import Sums
 from pairscore.streaming.data import Source, StreamData
+from pairscore.streaming.engines import Sums
 from pairscore.streaming.estimates import (
     Direction,
     closed_direction,

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import LINKS, TIE_RULES
-from pairscore.core.sums import Moments, Tally
+from pairscore.core.moments import Moments
+from pairscore.core.pair_graph import Tally
 from pairscore.errors import PairscoreError, first_few, plural, warn_caller
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.files.archive import (
@@ -32,8 +33,8 @@ from pairscore.files.archive import (
 )
 from pairscore.files.write import atomic_write
 from pairscore.model.oddities import one_sided_notes
-from pairscore.parts.engines import bytes_of, local_engine
 from pairscore.streaming.data import Job, Source, StreamData
+from pairscore.streaming.engines import bytes_of, local_engine
 from pairscore.streaming.passes import FirstSums, refuse_settings
 from pairscore.streaming.table import fingerprint
 from pairscore.streaming.tiles import PairCounts, without_difference
@@ -419,7 +420,7 @@ def site_of_shards(items: Any, shards: ShardSums, **columns: Any) -> SiteSums:
 
     They give `pooled` and `split`; `paired` needs the comparisons themselves.
     """
-    from pairscore.parts.spill import read_item_table
+    from pairscore.streaming.spill import read_item_table
 
     table = read_item_table(items, columns, np.inf, "")
     settings = check_settings(method="pooled", inference=None)

@@ -1,9 +1,9 @@
 """The item table of a fit in parts: sums over its rows, here or on workers; some comparisons.
 
 On this machine the table is an array, perhaps a file that is mapped into memory, and a sum over it
-is one call. Elsewhere it is in files (:class:`pairscore.parts.spill.FeatureFiles`): workers read
-some rows each, and this process receives vectors with a number for each item, sums of size d x d,
-and the rows that it asks for.
+is one call. Elsewhere it is in files (:class:`pairscore.streaming.spill.FeatureFiles`): workers
+read some rows each, and this process receives vectors with a number for each item, sums of size
+d x d, and the rows that it asks for.
 """
 
 import hashlib
@@ -14,20 +14,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pairscore.core.sums import Moments, moments
-from pairscore.core.whitening import feature_range, other_rows, own_column_mask, usual_values
+from pairscore.core.moments import Moments, feature_range, moments
+from pairscore.core.sandwich import other_rows, own_column_mask, usual_values
 from pairscore.data.items import Items
-from pairscore.estimators.diagnostics import fourth_power
-from pairscore.estimators.fit_data import refuse_lost_digits
-from pairscore.estimators.inference import covariance_error_sums
+from pairscore.estimators.checks import refuse_lost_digits
+from pairscore.estimators.closed_form import covariance_error_sums
+from pairscore.estimators.pairing import fourth_power
 from pairscore.estimators.results import Fit
+from pairscore.files.partitions import Partition
 from pairscore.model.groups import ComparedItems, OpenPart, compared_items
 from pairscore.model.predict import fitted_scores, linear_scores
-from pairscore.parts.engines import Engine, Range, Sums
-from pairscore.parts.rows import Batch, Layout, RowReader
-from pairscore.parts.sources import Partition
-from pairscore.parts.spill import FeatureFiles, Grid, Spill
+from pairscore.streaming.engines import Engine, Range, Sums
 from pairscore.streaming.passes import Rows as RowSource
+from pairscore.streaming.rows import Batch, Layout, RowReader
+from pairscore.streaming.spill import FeatureFiles, Grid, Spill
 
 BLOCK_BYTES = 1 << 25  # of the table in one task
 ROWS_AT_ONCE = 1 << 14  # whose lengths are found
@@ -116,12 +116,12 @@ class ItemTable:
     def error_sums(
         self, mask: np.ndarray, center: Moments, coef: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See :func:`pairscore.estimators.inference.covariance_error_sums`."""
+        """See :func:`pairscore.estimators.closed_form.covariance_error_sums`."""
         found: ErrorSums = self.over(partial(_error_sums, center=center, coef=coef), mask)
         return found.meat, found.total
 
     def refuse_lost_digits(self, mask: np.ndarray, names: tuple[str, ...]) -> None:
-        """See :func:`pairscore.estimators.fit_data.refuse_lost_digits`; of the items of a mask."""
+        """See :func:`pairscore.estimators.checks.refuse_lost_digits`; of the items of a mask."""
         rows = np.flatnonzero(mask)
         some = self.take(rows[:: max(len(rows) // 256, 1)])
         refuse_lost_digits(some, self.compared(mask)[0], names)
@@ -191,7 +191,7 @@ def _lengths(X: np.ndarray, mean: np.ndarray, whitener: np.ndarray) -> Rows:
 
 @dataclass(frozen=True)
 class ErrorSums(Sums):
-    """What :func:`pairscore.estimators.inference.covariance_error_sums` returns."""
+    """What :func:`pairscore.estimators.closed_form.covariance_error_sums` returns."""
 
     meat: np.ndarray
     total: np.ndarray
@@ -271,7 +271,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class ChosenRows:
-    """A reader of the chosen comparisons of a source (:class:`pairscore.parts.rows.RowReader`)."""
+    """The chosen comparisons of a source (:class:`pairscore.streaming.rows.RowReader`)."""
 
     reader: RowReader
     choice: Choice
@@ -290,7 +290,7 @@ class ChosenRows:
 
 @dataclass(frozen=True)
 class ChosenSpill:
-    """The chosen comparisons of tiles (:class:`pairscore.parts.spill.Spill`)."""
+    """The chosen comparisons of tiles (:class:`pairscore.streaming.spill.Spill`)."""
 
     spill: Spill
     choice: Choice

@@ -1,6 +1,6 @@
 """Sums over pairs, tile by tile: scatters of differences, meat of intervals.
 
-Comparisons are on disk in tiles (:mod:`pairscore.parts.spill`). Sums over pairs that are no
+Comparisons are on disk in tiles (:mod:`pairscore.streaming.spill`). Sums over pairs that are no
 sums over comparisons (a pair that met twice is one pair) are exact within a tile, and a tile needs
 the features of two blocks only.
 
@@ -17,30 +17,26 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pairscore.core.linalg import Basis
 from pairscore.core.links import Link, Logit, scores_of_pairs
-from pairscore.core.passes import neighbour_sums
-from pairscore.core.sandwich import PairContributions, less_ties, sandwich, times_too_often
-from pairscore.core.sums import (
+from pairscore.core.moments import row_blocks
+from pairscore.core.pair_graph import (
     Pairs,
     aggregate_pairs,
     pair_scatter,
-    row_blocks,
     scatter_with_sides,
     sum_sides,
 )
-from pairscore.core.whitening import Basis
-from pairscore.estimators.fit_data import NO_DIFFERENCE, size_of_information
-from pairscore.estimators.inference import (
-    ScaledClosedForm,
-    contributions,
-    likelihood_contributions,
-    meat_net_of,
-)
-from pairscore.estimators.likelihood import observed_basis
+from pairscore.core.passes import neighbour_sums
+from pairscore.core.sandwich import PairContributions, less_ties, sandwich, times_too_often
+from pairscore.estimators.closed_form import ScaledClosedForm, contributions, meat_net_of
+from pairscore.estimators.fit_data import size_of_information
+from pairscore.estimators.likelihood import likelihood_contributions, observed_basis
+from pairscore.estimators.null_space import NO_DIFFERENCE
 from pairscore.estimators.separation import basis_within
-from pairscore.parts.engines import Sums
-from pairscore.parts.rows import Batch
-from pairscore.parts.spill import FeatureFiles, Spill
+from pairscore.streaming.engines import Sums
+from pairscore.streaming.rows import Batch
+from pairscore.streaming.spill import FeatureFiles, Spill
 
 # -- tiles in memory ---------------------------------------------------------------------------
 

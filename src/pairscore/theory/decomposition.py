@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from pairscore.core.links import Link
-from pairscore.core.sums import moments
+from pairscore.core.moments import moments
 from pairscore.errors import PairscoreError
 from pairscore.estimators.closed_form import split_covariance
 

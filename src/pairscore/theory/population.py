@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.blas import dtrsv
 
 from pairscore.core.links import get_link
-from pairscore.core.sums import moments
+from pairscore.core.moments import moments
 from pairscore.data.items import read_items
 from pairscore.data.votes import Votes
 from pairscore.errors import (

@@ -1,0 +1,336 @@
+"""Comparisons summed per item and per pair, and never anything of size M x d.
+
+    tally               comparisons  ->  net wins w and exposures k, two numbers per item
+    aggregate_pairs     comparisons  ->  wins and losses of every unordered pair: a graph
+    difference_scatter  pairs        ->  X'LX, the scatter of the observed differences
+
+Tallies of one item table add over files of comparisons.
+"""
+
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from pairscore.core import passes
+from pairscore.core.moments import centred_blocks
+from pairscore.core.passes import (
+    differences,
+    neighbour_sums,
+    pair_pass,
+    sum_pairs,
+    tally_pass,
+    total_of,
+    turn_pairs,
+)
+from pairscore.core.threads import LARGE, chunks_of, on_each
+
+LARGEST_NUMBER = 2**63  # and more, that 64 bits do not hold
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Net wins w (wins minus losses) and exposures k (comparisons) of each item, both (N).
+
+    ``n_comparisons`` is M, their total weight. Tallies of one item table add.
+    """
+
+    net_wins: np.ndarray
+    exposures: np.ndarray
+    n_comparisons: float
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(
+            self.net_wins + other.net_wins,
+            self.exposures + other.exposures,
+            self.n_comparisons + other.n_comparisons,
+        )
+
+    @classmethod
+    def zero(cls, n_items: int) -> "Tally":
+        return cls(np.zeros(n_items), np.zeros(n_items), 0.0)
+
+
+def tally(
+    left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int
+) -> Tally:
+    """Sum the comparisons per item; those of an item with itself count in their number only.
+
+    Parameters
+    ----------
+    left, right : integer arrays (M)
+        Rows of the two items in the item table.
+    outcome : array (M)
+        1 if left won, -1 if right did, 0 for a tie: Y_m of the paper.
+    amount : array (M)
+        Weight times count of each comparison.
+    n_items : int
+        Rows of the item table, N.
+    """
+    return Tally(*tally_pass(left, right, outcome, amount, n_items), total_of(amount))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Unordered pairs (low, high), sorted by low: an upper triangular sparse matrix.
+
+    Comparisons summed per pair are the graph on which the likelihood and the intervals live: items
+    are its nodes, and pairs its edges. Repeated comparisons of a pair are one column, so aggregated
+    counts and expanded rows are the same object.
+
+    Parameters
+    ----------
+    start : integer array (N + 1)
+        Pairs with item i as low are those from ``start[i]`` to ``start[i + 1]``.
+    high : integer array (P)
+        The other item of each pair.
+    win, lose : arrays (S x P)
+        How often *low* won and lost, a tie being half of each, for every entry of ``side``.
+    side : array (S)
+        [0] when sides do not matter, else [+1, -1] for the comparisons with *low* on the left and
+        on the right.
+    """
+
+    start: np.ndarray
+    high: np.ndarray
+    win: np.ndarray
+    lose: np.ndarray
+    side: np.ndarray
+
+    @property
+    def n_items(self) -> int:
+        return len(self.start) - 1
+
+    @cached_property
+    def component(self) -> np.ndarray:
+        """The group of each item (N): items of one are linked by comparisons."""
+        passes.refuse_outside(self.n_items, self.high)
+        links = sparse.csr_array(
+            (np.ones(len(self.high), dtype=np.int8), self.high, self.start),
+            shape=(self.n_items, self.n_items),
+        )
+        return connected_components(links, directed=False)[1]
+
+    @cached_property
+    def blocks(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+        """Groups of linked items by their size: where entries of their matrices are.
+
+        For each size s the items (k x s), the pairs among them, and the places of these above and
+        below the diagonals of k matrices (s x s), as numbers in one row.
+        """
+        size, found = np.bincount(self.component)[self.component], []
+        place = np.empty(self.n_items, dtype=np.int64)  # of an item's row in the matrices, over s
+        row = np.empty(self.n_items, dtype=np.int64)
+        for s in np.unique(size):
+            members = np.flatnonzero(size == s)
+            items = members[np.argsort(self.component[members], kind="stable")].reshape(-1, s)
+            place[items], row[items] = np.arange(items.size).reshape(items.shape), np.arange(s)
+            edges = np.flatnonzero(size[self.low] == s)
+            low, high = self.low[edges], self.high[edges]
+            found.append((items, edges, s * place[low] + row[high], s * place[high] + row[low]))
+        return found
+
+    @cached_property
+    def low(self) -> np.ndarray:
+        return np.repeat(np.arange(self.n_items, dtype=self.high.dtype), np.diff(self.start))
+
+    @property
+    def keys(self) -> np.ndarray:
+        """A number for each pair (P), in their order."""
+        return self.low.astype(np.int64) * self.n_items + self.high
+
+    @cached_property
+    def number(self) -> np.ndarray:
+        """How many comparisons each pair has had (P)."""
+        return sum_sides(self.win + self.lose)
+
+    def differences(self, scores: np.ndarray) -> np.ndarray:
+        """Score of low minus score of high, for every pair: B scores, B the incidence matrix."""
+        return differences(self.start, self.high, scores)
+
+    def item_sums(self, at_low: np.ndarray, at_high: np.ndarray) -> np.ndarray:
+        """For every item, the values of its pairs: ``at_low`` where it is the low one, or high."""
+        return sum_pairs(self.start, self.high, at_low, at_high)
+
+    @cached_property
+    def exposures(self) -> np.ndarray:
+        """How many comparisons each item has had (N)."""
+        return np.sum([self.item_sums(row, row) for row in (*self.win, *self.lose)], axis=0)
+
+    def part(self, rows: slice) -> "Pairs":
+        """The pairs of some low items, among all items; the arrays of pairs are views."""
+        first, last = self.start[rows.start], self.start[rows.stop]
+        wins = self.win[:, first:last], self.lose[:, first:last]
+        start = np.clip(self.start, first, last) - first
+        return Pairs(start, self.high[first:last], *wins, self.side)
+
+    def net_per_item(self, values: np.ndarray) -> np.ndarray:
+        """Transpose of :meth:`differences`: each value counts for low and against high."""
+        return sum_pairs(self.start, self.high, values, values, -1.0)
+
+    @cached_property
+    def by_high(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same pairs sorted by high: start of each item's (N + 1), low items (P), order (P)."""
+        return turn_pairs(self.start, self.high)
+
+    def matrix(self, diagonal: np.ndarray, off_diagonal: np.ndarray) -> sparse.csr_array:
+        """The symmetric matrix (N x N) with these values at the items (N) and at the pairs (P)."""
+        values = np.concatenate([off_diagonal, diagonal])
+        return _with_entries(self._graph, values[self._graph.data])
+
+    @cached_property
+    def _graph(self) -> sparse.csr_array:
+        """The symmetric matrix whose entries are numbers of pairs, and P + i on the diagonal."""
+        n, pair, item = self.n_items, np.arange(len(self.high)), np.arange(self.n_items)
+        below, low, order = self.by_high  # of each item: its low ones, itself, its high ones
+        rows = self.start + below + np.arange(n + 1)
+        places = (
+            pair + np.repeat(self.start[:-1] + item, np.diff(below)),
+            self.start[:-1] + below[1:] + item,
+            pair + np.repeat(below[1:] + item + 1, np.diff(self.start)),
+        )
+        columns, number = np.empty((2, 2 * len(pair) + n), dtype=np.int64)
+        for place, column, entry in zip(
+            places, (low, item, self.high), (order, len(pair) + item, pair), strict=True
+        ):
+            columns[place], number[place] = column, entry
+        index = self.start.dtype
+        entries = number, columns.astype(index), rows.astype(index)
+        return sparse.csr_array(entries, shape=(n, n))
+
+    def laplacian_times(self, weight: np.ndarray, X: np.ndarray, ridge: float = 0.0) -> np.ndarray:
+        """(L + ridge I) X (N x k), L the Laplacian of the graph with these weights (P) of edges."""
+        if passes.kernels is None:
+            return self.matrix(self.item_sums(weight, weight) + ridge, -weight) @ X
+        product, k = np.empty(X.shape, order="F"), X.shape[1]
+
+        def one(columns: slice) -> None:
+            for x, out in zip(X.T[columns], product.T[columns], strict=True):
+                np.multiply(ridge, x, out=out)
+                at = passes.doubles(x), np.zeros(1), weight[None], 0, len(x), out, np.zeros(1)
+                passes.kernels.laplacian_pass(self.start, self.high, *at)
+
+        is_large, each = k * len(self.high) >= LARGE, [slice(c, c + 1) for c in range(k)]
+        on_each(one, each if is_large else [slice(0, k)])
+        return product
+
+
+def sum_sides(values: np.ndarray) -> np.ndarray:
+    """Sum over the sides (rows); with one row there is nothing to sum or copy."""
+    return values[0] if len(values) == 1 else values.sum(axis=0)
+
+
+def _with_entries(pattern: sparse.sparray, values: np.ndarray) -> sparse.sparray:
+    """A sparse matrix with new entries: a copy, because building one costs more than a product."""
+    matrix = copy(pattern)
+    matrix.data = values
+    return matrix
+
+
+def aggregate_pairs(
+    left: np.ndarray,
+    right: np.ndarray,
+    outcome: np.ndarray,
+    amount: np.ndarray,
+    n_items: int,
+    keep_sides: bool = False,
+) -> Pairs:
+    """Sum comparisons per unordered pair; parameters are those of :func:`tally`.
+
+    An item against itself tells nothing about scores and is left out. ``keep_sides`` keeps apart
+    who was on the left.
+    """
+    start, high, win, lose = pair_pass(left, right, outcome, amount, n_items, 1 + keep_sides)
+    return Pairs(start, high, win, lose, np.array([1.0, -1.0]) if keep_sides else np.zeros(1))
+
+
+def joint_numbers(*columns: tuple[np.ndarray, int]) -> np.ndarray:
+    """A number for each row (M), in the order of several columns of numbers from 0 to a size.
+
+    ``columns`` are pairs of such an array (M) and its size. Where the product of sizes is too large
+    for 64 bits, what was joined so far is numbered anew: by the rows that occur.
+    """
+    (first, size), *others = columns
+    joint = first.astype(np.int64)
+    for column, n in others:
+        if size * n >= LARGEST_NUMBER:
+            numbers, joint = np.unique(joint, return_inverse=True)
+            size = len(numbers)
+        joint = joint * n + column
+        size *= n
+    return joint
+
+
+def count_pairs(left: np.ndarray, right: np.ndarray, amount: np.ndarray, n_items: int) -> Pairs:
+    """The pairs without who won, every comparison as a win of low."""
+    pairs = aggregate_pairs(left, right, np.broadcast_to(np.int8(1), len(left)), amount, n_items)
+    return replace(pairs, win=pairs.win + pairs.lose, lose=np.broadcast_to(0.0, pairs.win.shape))
+
+
+def difference_scatter(
+    X: np.ndarray, mean: np.ndarray, pairs: Pairs, weight: np.ndarray
+) -> np.ndarray:
+    """X'LX = sum_p weight_p (x_low - x_high)(x_low - x_high)', L the Laplacian of the graph.
+
+    Parameters
+    ----------
+    X, mean : arrays (N x d) and (d)
+        Features; the mean drops out, and only keeps the digits.
+    pairs, weight : Pairs and array (P)
+        The edges of the graph and their weights, e.g. how often each pair was compared.
+
+    Returns
+    -------
+    Matrix (d x d).
+    """
+    degree = pairs.item_sums(weight, weight)
+    return pair_scatter(X, mean, pairs, degree, -weight)
+
+
+def scatter_with_sides(
+    X: np.ndarray,
+    mean: np.ndarray,
+    pairs: Pairs,
+    weight: np.ndarray,
+    scatter: np.ndarray | None = None,
+) -> np.ndarray:
+    """X'LX with a weight of each pair on each side (sides x P), bordered by the side effect's row.
+
+    d x d without sides, else (d + 1) x (d + 1). ``scatter`` is X'LX where it is known.
+    """
+    if scatter is None:
+        scatter = difference_scatter(X, mean, pairs, sum_sides(weight))
+    if len(pairs.side) == 1:
+        return scatter
+    border = pairs.net_per_item(pairs.side @ weight) @ X
+    return np.block([[scatter, border[:, None]], [border[None], weight.sum()]])
+
+
+def pair_scatter(
+    X: np.ndarray, mean: np.ndarray, pairs: Pairs, diagonal: np.ndarray, off_diagonal: np.ndarray
+) -> np.ndarray:
+    """Z'AZ = sum_i a_ii z_i z_i' + sum_p a_p (z_low z_high' + z_high z_low'), with z = x - mean.
+
+    A is symmetric, with ``diagonal`` a_ii (N) and ``off_diagonal`` a_p (P) at the pairs. One
+    multiplication per block of items: half of a_ii z_i and all a_p x_high are collected for each
+    item first, and the result is the sum of their product with z and its transpose.
+    """
+    X, factors = np.ascontiguousarray(X), np.ascontiguousarray(off_diagonal)[:, None]
+
+    def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
+        half, uncentred = np.zeros((X.shape[1],) * 2), np.zeros(X.shape[1])
+        for rows, centred in centred_blocks(X, mean, chunk):
+            collected = neighbour_sums(X, pairs.start, pairs.high, factors, rows)[:, 0]
+            collected += 0.5 * diagonal[rows, None] * centred
+            half += centred.T @ collected
+            uncentred += neighbour_weight[rows] @ centred
+        return half, uncentred
+
+    none = np.broadcast_to(0.0, off_diagonal.shape)
+    neighbour_weight = pairs.item_sums(off_diagonal, none)
+    halves, uncentred = zip(*on_each(one, chunks_of(pairs.start)), strict=True)
+    half = sum(halves) - np.outer(sum(uncentred), mean)  # the neighbours had not been centred
+    return half + half.T

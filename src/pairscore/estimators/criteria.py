@@ -1,0 +1,176 @@
+"""The log-likelihood of a fit with AIC and BIC, or why it has none."""
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pairscore.core.links import outcome_pass
+from pairscore.core.passes import total_of
+from pairscore.core.ties import TieRule
+from pairscore.errors import NoLikelihoodError, NotConvergedWarning, SeparationWarning
+
+if TYPE_CHECKING:
+    from pairscore.data.comparisons import Comparisons
+    from pairscore.estimators.results import Estimate
+
+# why a fit is at the maximum of no likelihood, and what to do about it
+NO_MAXIMUM = "the comparisons are separated, so that the likelihood has no maximum"
+RIDGE = "the ridge keeps the coefficients from the maximum"
+SLOPES = "the slopes of judges are shrunk towards 1"
+SIDES = "the sides of judges are shrunk towards 0"
+ITEM_EFFECTS = "item effects are averaged over by an approximation"
+WEIGHTS = "weights are not counts of comparisons"
+HALF_WINS = "ties as half wins have a quasi-likelihood only"
+NOT_REACHED = "the fit did not reach the maximum"
+CRITERIA = ("loglik", "deviance", "df_model", "aic", "bic")
+REMEDIES = {
+    NO_MAXIMUM: "fit fewer parameters, or add comparisons",
+    RIDGE: "fit with l2=0",
+    SLOPES: "fit with judge_slopes=False",
+    SIDES: "fit with side_effect=True",
+    ITEM_EFFECTS: "fit with item_effects=False",
+    WEIGHTS: "give counts in the column 'count', or leave the weights out",
+    HALF_WINS: "fit with ties='davidson', 'rao-kupper' or 'drop'",
+    NOT_REACHED: "raise max_iter",
+}
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """The log-likelihood of the comparisons at its maximum, or why there is none.
+
+    ``value`` is the sum of log P(outcome) over ``n_comparisons`` single comparisons, of which no
+    binomial coefficient is part; ``n_parameters`` are those that the data determine. ``data`` are
+    the comparisons, or their hash (:attr:`data_hash`), which takes a pass of its own.
+    """
+
+    value: float | None
+    n_parameters: int
+    n_comparisons: float
+    data: "Comparisons | str" = field(compare=False)
+    reason: str = ""
+
+    @property
+    def data_hash(self) -> str:
+        """Of the comparisons, whatever the items are called and whichever features they have."""
+        return self.data if isinstance(self.data, str) else data_hash(self.data)
+
+    def to_file(self) -> dict[str, Any]:
+        """Plain values, from which it can be made again."""
+        return vars(self) | {"data": self.data_hash}
+
+    def refuse_none(self, what: str = "there is no log-likelihood") -> None:
+        """Say in a sentence why there is none, or nothing that needs one, and what to do."""
+        if self.value is None:
+            remedy = REMEDIES.get(self.reason, "fit with method='mle'")
+            raise NoLikelihoodError(f"{what}, because {self.reason}; {remedy}.")
+
+    @property
+    def loglik(self) -> float:
+        self.refuse_none()
+        return self.value if self.value is not None else np.nan
+
+    @property
+    def df_model(self) -> int:
+        """Coefficients, abilities and effects that the comparisons determine."""
+        self.refuse_none()
+        return self.n_parameters
+
+    @property
+    def deviance(self) -> float:
+        """Minus twice the log-likelihood; a perfect prediction of each comparison has zero."""
+        return -2 * self.loglik
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion: two for each parameter come on top of the deviance."""
+        return self.deviance + 2 * self.n_parameters
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion: log(number of comparisons) for each parameter."""
+        return self.deviance + float(np.log(self.n_comparisons)) * self.n_parameters
+
+    def to_record(self) -> dict[str, float] | None:
+        """Plain values, for JSON; None where there is no likelihood."""
+        if self.value is None:
+            return None
+        return {name: getattr(self, name) for name in (*CRITERIA, "n_comparisons")}
+
+
+def kept_likelihood(likelihood: Likelihood | None) -> Likelihood:
+    """That of a model, which older model files do not have."""
+    if likelihood is None:
+        raise NoLikelihoodError(
+            "the model was saved before log-likelihoods were kept; fit it again to have one."
+        )
+    return likelihood
+
+
+def likelihood_of(
+    data: "Comparisons", result: "Estimate", of_decided: float | None = None
+) -> Likelihood:
+    """Of the comparisons that a fit is to, an item with itself left out.
+
+    ``of_decided`` is the log-likelihood of all of them, if all are decided and it is known.
+    """
+    assert result.settings is not None
+    if result.settings.method != "mle":
+        reason, total = no_likelihood(result, set(), False), total_of(data.amount)
+        return Likelihood(None, result.n_parameters, total, data, reason)
+    outcome, eta = data.outcome, result.difference
+    are_distinct = bool((distinct := data.left != data.right).all())
+    amount = data.amount if are_distinct else data.amount * distinct
+    has_weights = data.weight is not None and bool(np.any((data.weight > 0) & (data.weight != 1)))
+    counted = {at for at in (-1, 0, 1) if np.any((outcome == at) & (amount > 0))}
+    reason, value = no_likelihood(result, counted, has_weights), None
+    if not reason:
+        rule = TieRule(result.settings.ties, result.settings.link)
+        if rule.has_parameter:
+            assert result.effects is not None
+            tie = result.effects.of_kind("tie")["tie"]
+            value = float(amount @ rule.derivatives(eta, outcome, tie).value)
+        elif of_decided is not None and are_distinct:
+            value = of_decided
+        else:
+            value = outcome_pass(eta, outcome, amount, rule.link).loglik
+    return Likelihood(value, result.n_parameters, float(amount.sum()), data, reason)
+
+
+def no_likelihood(result: "Estimate", outcomes: set[int], has_weights: bool) -> str:
+    """Why a fit is at the maximum of no likelihood; empty if it is.
+
+    ``outcomes`` are those of -1, 0 and 1 that occur.
+    """
+    settings, kinds = result.settings, [kind for kind, _ in result.notes]
+    assert settings is not None
+    if settings.method != "mle":
+        return f"method={settings.method!r} is a closed form, which maximises no likelihood"
+    one_sided = settings.side_effect and (outcomes <= {1} or outcomes <= {-1})
+    checks = {
+        NO_MAXIMUM: any(issubclass(kind, SeparationWarning) for kind in kinds) or one_sided,
+        RIDGE: settings.l2 > 0,
+        SLOPES: settings.judge_slopes,
+        SIDES: settings.side_by_judge,
+        ITEM_EFFECTS: settings.item_effects and not settings.free_abilities,
+        WEIGHTS: has_weights,
+        HALF_WINS: settings.ties == "half" and 0 in outcomes,
+        NOT_REACHED: any(issubclass(kind, NotConvergedWarning) for kind in kinds),
+    }
+    return next((reason for reason, holds in checks.items() if holds), "")
+
+
+def data_hash(data: "Comparisons") -> str:
+    """Of the comparisons with items numbered in the order in which they appear."""
+    n, rows = len(data.items), 2 * np.arange(len(data))[::-1]
+    seen = np.full((2, n), 2 * len(data))
+    for number, side in enumerate((data.left, data.right)):
+        seen[number, side[::-1]] = rows + number  # the first appearance is written last
+    order = np.empty(n, dtype=np.int32)
+    order[np.argsort(seen.min(axis=0), kind="stable")] = np.arange(n)
+    digest = hashlib.sha256()
+    for column in (order[data.left], order[data.right], data.outcome, data.weight, data.count):
+        digest.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()[:32]

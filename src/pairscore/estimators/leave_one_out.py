@@ -1,0 +1,232 @@
+"""What to expect of comparisons between new items, from the fit's own leverage.
+
+Let the estimate solve sum_p u_p = 0 over pairs, with derivative -H. Without the comparisons of item
+i it moves, by one step of Newton, to
+
+    beta_(-i) = beta - H_(-i)^-1 t_i,    t_i = sum_{p with i} u_p,    H_(-i) = H - D_i'D_i,
+
+D_i the rows that the item's pairs add to H. With a pair's row sqrt(w) (x_i - x_j) the inverse
+follows from H^-1 by the formula of Woodbury, whose matrix has a row for each opponent of i.
+z_i'beta_(-i) is then the score of i by a fit that has not seen it, and the difference of two such
+scores predicts a comparison of two new items: what j's results add to beta_(-i) does not lean
+towards either of them. No fit is repeated.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pairscore.core.moments import centred_blocks
+from pairscore.core.pair_graph import Pairs, aggregate_pairs
+from pairscore.core.sandwich import PairContributions
+from pairscore.core.ties import OutcomeLaw
+from pairscore.errors import ManyFeaturesWarning, plural
+
+if TYPE_CHECKING:
+    from pairscore.data.comparisons import Comparisons
+    from pairscore.estimators.fit_data import FitData
+    from pairscore.estimators.results import Estimate, Note
+
+FEWEST_ITEMS = 10  # with fewer, leaving one out says little of new ones
+ITEMS_PER_FEATURE = 10  # with more, new items do about as well as those of the fit
+LARGEST_LEVERAGE = 1 - 1e-6  # of an item without which some direction is undetermined
+MOST_PRODUCTS = 5e9  # multiplications for all items; beyond, some of the items are left out
+LOST_ACCURACY = 0.1  # from the items of the fit to new ones, from which on there is a warning
+LOST_LOSS = 0.1  # of log-loss above that of a coin, likewise
+COIN_LOSS = float(np.log(2))
+Equations = tuple[Pairs, PairContributions, np.ndarray, bool]
+
+
+@dataclass(frozen=True)
+class NewItems:
+    """Expected on comparisons between two items that the fit has not seen.
+
+    ``accuracy`` is the share of decided comparisons that agree with the score (in the fit:
+    ``agreement``), ``log_loss`` the mean of -log P(winner); ``n_comparisons`` were looked at.
+    """
+
+    accuracy: float
+    log_loss: float
+    n_comparisons: float
+
+    @property
+    def in_words(self) -> str:
+        return (
+            f"about {self.accuracy:.1%} of their decided comparisons agree with the score,"
+            f" log-loss {self.log_loss:.2f} (one item left out at a time; a coin: 50%,"
+            f" {COIN_LOSS:.2f})"
+        )
+
+    def is_hopeless(self, agreement: float, chooses_ridge: bool) -> bool:
+        """Whether new items do worse than a coin, or far worse than those of the fit.
+
+        A ridge that was chosen for new items has the best of the probabilities there are.
+        """
+        loses = agreement - self.accuracy >= LOST_ACCURACY and not chooses_ridge
+        return loses or self.log_loss >= COIN_LOSS + LOST_LOSS
+
+
+def has_many_features(data: "FitData") -> bool:
+    """Whether features are so many beside items that new items may do far worse."""
+    enough = data.has_items and data.n_items >= FEWEST_ITEMS
+    return enough and data.n_items < ITEMS_PER_FEATURE * data.X.shape[1]
+
+
+def many_features_note(
+    n_features: int, n_items: int, expected: NewItems, agreement: float, chooses_ridge: bool
+) -> "Note":
+    """What is said where new items do far worse than the items of the fit."""
+    remedy = "use fewer features or compare more items"
+    if not chooses_ridge:
+        remedy = "choose a ridge with l2='auto', or use fewer features"
+    text = (
+        f"{plural(n_features, 'feature', verb='is')} many for {plural(n_items, 'compared item')}:"
+        f" the score predicts {agreement:.1%} of the decided comparisons of the fit correctly,"
+        f" but only about {expected.accuracy:.1%} of those between new items (log-loss"
+        f" {expected.log_loss:.2f}; a coin has 50% and {COIN_LOSS:.2f}); {remedy}."
+    )
+    return ManyFeaturesWarning, text
+
+
+def expect_of_new_items(
+    data: "FitData", method: str, law: OutcomeLaw, estimate: "Estimate", sharpness: np.ndarray
+) -> NewItems | None:
+    """Accuracy and log-loss on new items, by leaving out each item of the fit once.
+
+    Parameters
+    ----------
+    data, method, estimate : FitData, name of the method, Estimate
+        Without effects of items.
+    law : OutcomeLaw
+        How a comparison ends.
+    sharpness : ndarray of shape (M,)
+        Slope of the judge of every comparison; 1 without judges.
+
+    Returns
+    -------
+    NewItems; None if no decided comparison is between two items that can be left out.
+    """
+    votes, W = data.comparisons, estimate.basis.transform[: data.X.shape[1]]
+    if not W.size:  # no feature varies
+        return None
+    if method == "mle":
+        factor = 1.0
+        equations = _likelihood_equations(data, law, estimate, sharpness)
+    else:
+        W = W / np.sqrt(data.tally.n_comparisons)
+        b = estimate.closed_form_coef
+        assert b is not None
+        factor = float(estimate.coef @ b / (b @ b)) if b.any() else 0.0
+        equations = _closed_form_equations(data, method, b)
+    Y = np.empty((len(data.X), W.shape[1]))
+    for rows, centred in centred_blocks(data.X, data.item_moments.mean):
+        Y[rows] = centred @ W
+    pull = factor * pulls_on_own_score(Y, *equations)
+    eta = estimate.difference - sharpness * (pull[votes.left] - pull[votes.right])
+    return _accuracy_and_loss(eta, votes, data.amount, law)
+
+
+def _likelihood_equations(
+    data: "FitData", law: OutcomeLaw, estimate: "Estimate", sharpness: np.ndarray
+) -> Equations:
+    """u_p = r_p (x_low - x_high), r the derivative of the log-likelihood in the difference."""
+    votes, amount, n = data.comparisons, data.amount, len(data.X)
+    here = law.rule.derivatives(estimate.difference, votes.outcome.astype(float), law.t)
+    slope, information = sharpness * here.eta, sharpness**2 * here.eta_eta
+    pairs = aggregate_pairs(votes.left, votes.right, slope, amount, n)
+    weight = aggregate_pairs(votes.left, votes.right, 0.0 * slope, amount * information, n).number
+    net = pairs.win[0] - pairs.lose[0]
+    return pairs, PairContributions(net, -net, np.empty((len(net), 0))), weight, True
+
+
+def _closed_form_equations(data: "FitData", method: str, b: np.ndarray) -> Equations:
+    """Those of a closed form b (see :func:`~pairscore.estimators.closed_form.contributions`)."""
+    pairs = data.pairs
+    score = data.X @ b - data.item_moments.mean @ b
+    net = (pairs.win - pairs.lose).sum(axis=0)
+    low, high = net, -net
+    if method == "paired":
+        low = net - 0.5 * pairs.number * pairs.differences(score)
+        high = -low
+    elif method == "pooled":
+        low = net - 0.5 * pairs.number * score[pairs.low]
+        high = -net - 0.5 * pairs.number * score[pairs.high]
+    # the covariance of `split` does not come from the compared items
+    weight = 0.0 * net if method == "split" else 0.5 * pairs.number
+    return pairs, PairContributions(low, high, np.empty((len(net), 0))), weight, method == "paired"
+
+
+def pulls_on_own_score(
+    Y: np.ndarray, pairs: Pairs, u: PairContributions, weight: np.ndarray, by_difference: bool
+) -> np.ndarray:
+    """How far each item's comparisons pull its own score: z_i'(beta - beta_(-i)), shape (N,).
+
+    Parameters
+    ----------
+    Y : array (N x r)
+        Whitened features, Y = Z W with WW' = H^-1.
+    pairs, u : Pairs and PairContributions
+        What each of the P pairs adds to the equations.
+    weight : array (P)
+        What each pair adds to H: weight (x_i - x_j)(x_i - x_j)' if ``by_difference``, else
+        weight (z_i z_i' + z_j z_j').
+
+    Returns
+    -------
+    NaN for items without which some direction is undetermined, for items that were never compared,
+    and, where all would take too long, for items that were not looked at.
+    """
+    first_high, low_items, order = pairs.by_high
+    n_pairs = np.diff(pairs.start) + np.diff(first_high)
+    pulls = np.full(len(Y), np.nan)
+    for item in _items_to_leave_out(n_pairs, Y.shape[1]):
+        as_low = slice(pairs.start[item], pairs.start[item + 1])
+        as_high = slice(first_high[item], first_high[item + 1])
+        place = order[as_high]
+        own = u.low[as_low].sum() + u.high[place].sum()
+        theirs = np.concatenate([u.high[as_low], u.low[place]])
+        root = np.sqrt(np.concatenate([weight[as_low], weight[place]]))
+        others = Y[np.concatenate([pairs.high[as_low], low_items[as_high]])]
+        pull = own * Y[item] + theirs @ others
+        rows = root[:, None] * ((Y[item] - others) if by_difference else others)
+        if not by_difference:
+            rows = np.vstack([rows, np.linalg.norm(root) * Y[item]])
+        pulls[item] = Y[item] @ _solve_without(rows, pull)
+    return pulls
+
+
+def _items_to_leave_out(n_pairs: np.ndarray, r: int) -> np.ndarray:
+    """The items that were compared, or evenly spaced ones among them if all would take too long."""
+    items = np.flatnonzero(n_pairs)
+    products = float(np.sum(n_pairs * np.minimum(n_pairs, r) * float(r)))
+    number = int(np.ceil(len(items) * min(MOST_PRODUCTS / max(products, 1.0), 1.0)))
+    return items[np.unique(np.linspace(0, len(items) - 1, number).round().astype(int))]
+
+
+def _solve_without(rows: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """(I - D'D)^-1 right, D the ``rows`` (k x r); NaN if that is not determined."""
+    k, r = rows.shape
+    values, vectors = np.linalg.eigh(rows @ rows.T if k < r else rows.T @ rows)
+    if values[-1] > LARGEST_LEVERAGE:
+        return np.full(r, np.nan)
+    if k < r:  # Woodbury: I + D'(I - DD')^-1 D
+        return right + rows.T @ (vectors @ ((vectors.T @ (rows @ right)) / (1 - values)))
+    return vectors @ ((vectors.T @ right) / (1 - values))
+
+
+def _accuracy_and_loss(
+    eta: np.ndarray, votes: "Comparisons", amount: np.ndarray, law: OutcomeLaw
+) -> NewItems | None:
+    """Of the decided comparisons with these differences, shape (M,), where they are known."""
+    tested = (votes.outcome != 0) & (amount > 0) & np.isfinite(eta)
+    if not tested.any():
+        return None
+    for_winner, weight = (eta * votes.outcome)[tested], amount[tested]
+    loss, _, win = law.rule.probabilities(for_winner, law.t)
+    chance = np.maximum(win / (win + loss), np.finfo(float).tiny)
+    return NewItems(
+        float(np.average(for_winner > 0, weights=weight)),
+        float(np.average(-np.log(chance), weights=weight)),
+        float(weight.sum()),
+    )
