@@ -165,7 +165,7 @@ def _use(data: Comparisons, use: str | None) -> str:
 
 
 @dataclass(frozen=True)
-class Trial:
+class SettingsTrial:
     """One model on the held-out comparisons.
 
     ``added`` names the settings that it has more than the model before, none for the plain one;
@@ -226,7 +226,7 @@ class Choice:
         ``"known"`` or ``"new"``: whether it was chosen for known items or for new ones.
     n_tested : int
         Held-out comparisons, ties left out.
-    trials : tuple of Trial
+    trials : tuple of SettingsTrial
         In the order in which they were tried.
     """
 
@@ -234,7 +234,7 @@ class Choice:
     settings: dict[str, Any]
     use: str
     n_tested: int
-    trials: tuple[Trial, ...]
+    trials: tuple[SettingsTrial, ...]
 
     @property
     def in_words(self) -> str:
@@ -354,7 +354,7 @@ class SettingsSearch:
     tests: "HeldOutTests"
     kept: dict[str, Any]
     loss: "HeldOutLoss | None" = None
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[SettingsTrial] = field(default_factory=list)
     effects_tests: list[tuple[dict[str, Any], ItemEffectsTest]] = field(default_factory=list)
 
     @property
@@ -411,8 +411,8 @@ class SettingsSearch:
             return False
         return self._judges_differ(self.kept | more) if "judge_slopes" in more else test is not None
 
-    def _trial(self, more: dict[str, Any], **outcome: Any) -> Trial:
-        return Trial(self.kept | more, tuple(more), not self.has_features, **outcome)
+    def _trial(self, more: dict[str, Any], **outcome: Any) -> SettingsTrial:
+        return SettingsTrial(self.kept | more, tuple(more), not self.has_features, **outcome)
 
     def _test_item_effects(
         self, settings: dict[str, Any], is_alone: bool
