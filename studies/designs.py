@@ -322,7 +322,7 @@ def abilities(study: Study, number: int, rng: np.random.Generator) -> Study:
         "link": LINKS[number % 3] if number % 4 != 1 else "logit",
         "ties": ("half", "davidson", "rao-kupper", "drop")[number % 4],
         "side_effect": number % 5 == 0,
-        "l2": 0.5 if number % 7 == 6 else 0.0,
+        "l2": 0.5 if number % 9 == 6 else 0.0,
     }
     if study.shape == "ties only":
         study.settings["ties"] = "half"

@@ -1,5 +1,7 @@
 """A slow twin of every estimator without effects: dense matrices, double precision, loops.
 
+tests/dense_effects.py does the same for likelihoods with effects of sides, context and ties.
+
 It forms the difference of every comparison, climbs by Newton's method along the singular vectors of
 the differences, and sums the item-robust covariance over every two comparisons that share an item.
 Nothing is shared with the package but the definitions of docs/explanation/methods.md and
@@ -11,7 +13,8 @@ intervals.md; links are SciPy's functions. Small-sample rules are those stated t
 - item-robust variances below half of the classical ones are raised to it;
 - with no more items than features plus one, intervals are classical;
 - ties as half wins take their share off the classical variance;
-- of a closed form, the guard's shift is added as variance, and `split` adds the error of its items.
+- of a closed form, the guard's shift is added as variance, and `split` adds the error of its items;
+- a ridge is in the leverage as in a closed form: l2 sd^2 / (4 f'(0)^2) on the scatter of items.
 """
 
 from dataclasses import dataclass
@@ -108,19 +111,25 @@ def row_terms(link, eta, outcome, amount):
 # -- estimators ----------------------------------------------------------------------------------
 
 
-def maximise(link, design, outcome, amount):
-    """Newton's method on a design (M x r) with orthonormal columns, or nearly; halved steps."""
+def maximise(link, design, outcome, amount, ridge=0.0):
+    """Newton's method on a design (M x r) with orthonormal columns, or nearly; halved steps.
+
+    Half of at' ridge at is taken off the log-likelihood, ridge (r x r).
+    """
+    ridge = ridge + np.zeros((design.shape[1], design.shape[1]))
 
     def value(at):
         eta = design @ at
         f = np.maximum(win_terms(link, eta)[0], 1e-300)
         g = np.maximum(win_terms(link, -eta)[0], 1e-300)
-        return amount @ ((0.5 + 0.5 * outcome) * np.log(f) + (0.5 - 0.5 * outcome) * np.log(g))
+        won = 0.5 + 0.5 * outcome
+        return amount @ (won * np.log(f) + (1 - won) * np.log(g)) - 0.5 * at @ ridge @ at
 
     at = np.zeros(design.shape[1])
     for _ in range(200):
         score, observed, *_ = row_terms(link, design @ at, outcome, amount)
-        step = np.linalg.solve((observed[:, None] * design).T @ design, design.T @ score)
+        information = (observed[:, None] * design).T @ design + ridge
+        step = np.linalg.solve(information, design.T @ score - ridge @ at)
         before = value(at)
         while value(at + step) < before - 1e-9 * abs(before):
             step = step / 2
@@ -164,8 +173,27 @@ def is_separated(data: Data) -> bool:
     return bool(-best.fun > 1e-7)
 
 
-def fit(data: Data, method="mle", inference="items", link="logit") -> Answer:
-    """The answer of a method to data that are not separated."""
+def slope_at_zero(link):
+    f, of_win, _ = win_terms(link, np.zeros(1))
+    return float(f[0] * of_win[0])
+
+
+def fit(
+    data: Data,
+    method="mle",
+    inference="items",
+    link="logit",
+    *,
+    side=False,
+    l2=0.0,
+    shrinkage=0.0,
+) -> Answer:
+    """The answer of a method to data that are not separated.
+
+    With a side effect, its value and covariance come last; that of `mle`, and its ridge, are in
+    tests/dense_effects.py.
+    """
+    assert method != "mle" or not (side or l2)
     second = data.second_half
     data = data.counted()
     n, d = data.X.shape
@@ -182,11 +210,30 @@ def fit(data: Data, method="mle", inference="items", link="logit") -> Answer:
     if method == "mle":
         return Answer(*_likelihood(data, D @ W, W, inference, link, exposures, mean), undetermined)
     S, M = _covariance_of(method, data, D, exposures, mean, second), data.weight.sum()
-    if method != "paired":  # all that differs among items
+    S = (1 - shrinkage) * S + shrinkage * np.diag(np.diag(S))
+    if method != "paired" or shrinkage:  # all that differs among items
         W, _ = determined((data.X - mean)[exposures > 0], sd)
-    inverse = W @ np.linalg.inv(W.T @ (S * M) @ W) @ W.T
-    form = _closed_form(data, D, inverse, method, inference, link, exposures, mean, second)
-    return Answer(*form, undetermined)
+    if method == "split":  # and among those behind the covariance
+        W, constant = determined(second - second.mean(axis=0), second.std(axis=0))
+        undetermined = undetermined | constant
+    of_ridge = second.std(axis=0) if method == "split" else sd
+    penalty = l2 * of_ridge**2 / (4 * slope_at_zero(link) ** 2)
+    inverse = W @ np.linalg.inv(W.T @ (S * M + np.diag(penalty) / 2) @ W) @ W.T
+    ridge = Ridge(l2, of_ridge, l2 * sd**2 / (4 * slope_at_zero(link) ** 2), M * S @ inverse)
+    form = _closed_form(
+        data, D, inverse, method, inference, link, exposures, mean, second, side, ridge
+    )
+    return Answer(*form, np.append(undetermined, np.zeros(int(side), dtype=bool)))
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """l2 and what it acts on: spread of the features (d), the leverage (d), freedom (d x d)."""
+
+    l2: float
+    sd: np.ndarray
+    of_leverage: np.ndarray
+    freedom: np.ndarray
 
 
 def _likelihood(data, along, W, inference, link, exposures, mean):
@@ -234,25 +281,31 @@ def _covariance_of(method, data, D, exposures, mean, second):
     return (data.weight[:, None] * D).T @ D / (2 * M)
 
 
-def _closed_form(data, D, inverse, method, inference, link, exposures, mean, second):
-    """Coefficients on the link's scale, with the guard, and their covariance."""
-    a, y, n = data.weight, data.outcome, len(data.X)
+def _closed_form(data, D, inverse, method, inference, link, exposures, mean, second, side, ridge):
+    """Coefficients on the link's scale, with the guard, the side effect, and their covariance."""
+    a, y, n, d = data.weight, data.outcome, len(data.X), data.X.shape[1]
     b = inverse @ (D.T @ (a * y))
     x = D @ b
-    factor = float(maximise(link, (x / np.linalg.norm(x))[:, None], y, a)[0] / np.linalg.norm(x))
+    scale_design = np.column_stack([x, np.ones(len(x))])[:, : 1 + side]
+    unit = np.linalg.norm(scale_design, axis=0)
+    of_scale = np.diag([ridge.l2 * float(np.sum((ridge.sd * b) ** 2)), 0.0][: 1 + side])
+    at = maximise(link, scale_design / unit, y, a, of_scale / np.outer(unit, unit)) / unit
+    factor = float(at[0])
     net = np.bincount(data.left, a * y, n) - np.bincount(data.right, a * y, n)
     along = np.bincount(data.left, a * x, n) - np.bincount(data.right, a * x, n)
     explained, squares = float(a * y @ x), float(a @ x**2)
     residual = net - explained / squares * along
-    unit = 1 / np.sqrt(np.maximum(np.diag(inverse), 1e-300))
-    freedom = float(np.linalg.matrix_rank(inverse * np.outer(unit, unit), hermitian=True))
+    freedom = float(np.trace(ridge.freedom))
+    if not ridge.l2:
+        spread = 1 / np.sqrt(np.maximum(np.diag(inverse), 1e-300))
+        freedom = float(np.linalg.matrix_rank(inverse * np.outer(spread, spread), hermitian=True))
     if method != "split":
         used = np.count_nonzero(exposures)
         freedom *= (used / max(used - freedom - 1, used / 2)) ** 2
     chance = 2 * freedom * float(residual @ residual) / exposures.sum()
     guard = float(np.clip(1 - chance / explained, 0.05, 1.0)) if explained > 0 else 1.0
 
-    eta = factor * x
+    eta = scale_design @ at
     score, observed, expected, f, density = row_terms(link, eta, y, a)
     z = data.X - mean
     own = {
@@ -261,41 +314,43 @@ def _closed_form(data, D, inverse, method, inference, link, exposures, mean, sec
         + (-y - 0.5 * z[data.right] @ b)[:, None] * z[data.right],
         "split": y[:, None] * D,
     }[method]
-    u = np.column_stack([a[:, None] * own, score * x])
-    C = observed @ x**2
-    response = score @ D - factor * (observed * x) @ D
+    u = np.column_stack([a[:, None] * own, score[:, None] * scale_design])
+    C = (observed[:, None] * scale_design).T @ scale_design + of_scale
+    response = -factor * (observed[:, None] * scale_design).T @ D
+    response[0] += score @ D - 2 * factor * ridge.l2 * ridge.sd**2 * b
     if method != "paired":
         G = (exposures[:, None] * z).T @ z @ b
-        response = (response @ b) * G / (b @ G)
-    on_factor = np.append(response @ inverse, 1.0) / C
-    J = np.outer(b, on_factor)
-    J[:, :-1] += factor * inverse
-    mixed = (2 * a * density * x) @ D
-    variance = ((4 * a * f * (1 - f))[:, None] * D).T @ D
-    model = np.block([[variance, mixed[:, None]], [mixed[None], expected @ x**2]])
-    covariance = J @ model @ J.T
+        response = np.outer(response @ b, G) / (b @ G)
+    on_scale = np.linalg.inv(C) @ np.column_stack([response @ inverse, np.eye(1 + side)])
+    J = np.outer(b, on_scale[0])
+    J[:, :d] += factor * inverse
+    J = np.vstack([J, on_scale[1:]])
+
+    def bordered(of_outcome, mixed, of_score):
+        corner = ((mixed[:, None] * scale_design).T @ D, (of_score[:, None] * scale_design).T)
+        first = (of_outcome[:, None] * D).T @ D
+        return np.block([[first, corner[0].T], [corner[0], corner[1] @ scale_design]])
+
+    covariance = J @ bordered(4 * a * f * (1 - f), 2 * a * density, expected) @ J.T
     if inference == "items":
         unit = a @ a / a.sum()
         if method == "pooled":
-            u[:, :-1] = net_of_open(u[:, :-1], D, z, exposures)
-        meat = dyadic_meat(data, u, exposures, mean)
+            u[:, :d] = net_of_open(u[:, :d], D, z, exposures, inverse)
+        meat = dyadic_meat(data, u, exposures, mean, ridge.of_leverage)
         covariance = floored(J @ meat @ J.T, unit * covariance, SMALLEST_RATIO)
     elif np.any(y == 0):
         tied = a * (y == 0)
         slope = win_terms(link, eta)[1] + win_terms(link, -eta)[1]
         of_score = 0.25 * tied * slope**2
-        mixed = (np.sqrt(tied * of_score) * x) @ D
-        taken = np.block(
-            [[(tied[:, None] * D).T @ D, mixed[:, None]], [mixed[None], of_score @ x**2]]
-        )
-        covariance = less_ties(covariance, J @ taken @ J.T, np.eye(len(b)))
+        taken = bordered(tied, np.sqrt(tied * of_score), of_score)
+        covariance = less_ties(covariance, J @ taken @ J.T, np.eye(len(J)))
     if method == "split":
-        covariance = _with_second_half(covariance, second, b, a.sum() * J[:, :-1])
-    shift = factor * (1 - guard) * b
-    return factor * guard * b, covariance + np.outer(shift, shift)
+        covariance = _with_second_half(covariance, second, b, a.sum() * J[:, :d])
+    shift = np.append(factor * (1 - guard) * b, [0.0] * side)
+    return np.append(factor * guard * b, at[1:]), covariance + np.outer(shift, shift)
 
 
-def net_of_open(u, D, z, exposures):
+def net_of_open(u, D, z, exposures, inverse):
     """Contributions of `pooled` less what features that never differ in a pair take of them.
 
     Of an item's features, their regression on those is taken off.
@@ -303,7 +358,7 @@ def net_of_open(u, D, z, exposures):
     V = np.eye(D.shape[1])[:, ~D.any(axis=0) & (exposures @ z**2 > 0)]
     if not V.size:
         return u
-    GV = (exposures[:, None] * z).T @ z @ V
+    GV = np.linalg.lstsq(inverse, V, rcond=None)[0]
     return u - (u @ V) @ np.linalg.inv(V.T @ GV) @ GV.T
 
 
@@ -321,13 +376,14 @@ def _with_second_half(covariance, second, b, by_covariance):
 # -- the dyadic sandwich ---------------------------------------------------------------------------
 
 
-def inflation(data, exposures, mean):
+def inflation(data, exposures, mean, ridge):
     """1 / (1 - leverage) of every item; 0 of one that has a column of its own."""
     used = exposures > 0
     z = data.X - mean
     sd = np.sqrt(exposures @ z**2 / exposures.sum())
-    z = z / np.where(sd > 0, sd, 1.0)
-    scatter = (exposures[:, None] * z).T @ z
+    unit = np.where(sd > 0, sd, 1.0)
+    z = z / unit
+    scatter = (exposures[:, None] * z).T @ z + np.diag(ridge / unit**2)
     along = np.einsum("ij,jk,ik->i", z, np.linalg.pinv(scatter, 1e-12, hermitian=True), z)
     leverage = exposures * (1 / exposures.sum() + along)
     factor = 1 / (1 - np.minimum(leverage, LARGEST_LEVERAGE))
@@ -338,13 +394,13 @@ def inflation(data, exposures, mean):
     return factor
 
 
-def dyadic_meat(data, u, exposures, mean):
+def dyadic_meat(data, u, exposures, mean, ridge=0.0):
     """The sum of u_m u_n' over every two comparisons that share an item, by loops.
 
     Of more than MANY comparisons, by sums over items and pairs of explicit contributions.
     """
     u = u - data.weight[:, None] * u.sum(axis=0) / data.weight.sum()
-    factor = inflation(data, exposures, mean)
+    factor = inflation(data, exposures, mean, ridge + np.zeros(data.X.shape[1]))
     if len(u) > MANY:
         return meat_by_items(data, u, factor)
     ends = [frozenset(pair) for pair in zip(data.left.tolist(), data.right.tolist(), strict=True)]
@@ -377,12 +433,15 @@ def floored(robust, model, smallest):
     What is lacking is added: the rest, put together again from its axes, would lose all but four
     digits where the model's covariance has a condition of 1e13.
     """
+    unit = np.sqrt(np.where(np.diag(model) > 0, np.diag(model), 1.0))
+    model, robust = model / np.outer(unit, unit), robust / np.outer(unit, unit)
     values, vectors = np.linalg.eigh(model)
     seen = values > 1e-13 * values.max(initial=0.0)
     root, back = vectors[:, seen] * np.sqrt(values[seen]), vectors[:, seen] / np.sqrt(values[seen])
     ratios, axes = np.linalg.eigh(back.T @ robust @ back)
     axes = root @ axes
-    return robust + (axes * np.maximum(smallest - ratios, 0.0)) @ axes.T
+    floor = robust + (axes * np.maximum(smallest - ratios, 0.0)) @ axes.T
+    return floor * np.outer(unit, unit)
 
 
 # -- separation ------------------------------------------------------------------------------------
