@@ -20,6 +20,7 @@ intervals.md; links are SciPy's functions. Small-sample rules are those stated t
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.optimize import linprog
 from scipy.special import expit, log_ndtr
 
@@ -173,6 +174,14 @@ def is_separated(data: Data) -> bool:
     return bool(-best.fun > 1e-7)
 
 
+def spread(X, exposures):
+    """Mean and standard deviation of features (d), each item as often as it was compared."""
+    mean = exposures @ X / exposures.sum()
+    sd = np.sqrt(exposures @ (X - mean) ** 2 / exposures.sum())
+    sd[sd <= 1e-13 * np.abs(mean)] = 0.0
+    return mean, sd
+
+
 def slope_at_zero(link):
     f, of_win, _ = win_terms(link, np.zeros(1))
     return float(f[0] * of_win[0])
@@ -198,9 +207,7 @@ def fit(
     data = data.counted()
     n, d = data.X.shape
     exposures = np.bincount(data.left, data.weight, n) + np.bincount(data.right, data.weight, n)
-    mean = exposures @ data.X / exposures.sum()
-    sd = np.sqrt(exposures @ (data.X - mean) ** 2 / exposures.sum())
-    sd[sd <= 1e-13 * np.abs(mean)] = 0.0
+    mean, sd = spread(data.X, exposures)
     D = data.X[data.left] - data.X[data.right]
     if np.count_nonzero(exposures) <= d + 1:
         inference = "model"
@@ -211,29 +218,30 @@ def fit(
         return Answer(*_likelihood(data, D @ W, W, inference, link, exposures, mean), undetermined)
     S, M = _covariance_of(method, data, D, exposures, mean, second), data.weight.sum()
     S = (1 - shrinkage) * S + shrinkage * np.diag(np.diag(S))
-    if method != "paired" or shrinkage:  # all that differs among items
+    if method == "pooled":  # all that differs among items
         W, _ = determined((data.X - mean)[exposures > 0], sd)
+    if method == "paired" and shrinkage:  # each feature that differs
+        W = np.eye(d)[:, D.any(axis=0)] / np.where(sd > 0, sd, 1.0)[:, None]
     if method == "split":  # and among those behind the covariance
         W, constant = determined(second - second.mean(axis=0), second.std(axis=0))
         undetermined = undetermined | constant
     of_ridge = second.std(axis=0) if method == "split" else sd
     penalty = l2 * of_ridge**2 / (4 * slope_at_zero(link) ** 2)
-    inverse = W @ np.linalg.inv(W.T @ (S * M + np.diag(penalty) / 2) @ W) @ W.T
-    ridge = Ridge(l2, of_ridge, l2 * sd**2 / (4 * slope_at_zero(link) ** 2), M * S @ inverse)
-    form = _closed_form(
-        data, D, inverse, method, inference, link, exposures, mean, second, side, ridge
-    )
+    L = W @ np.linalg.inv(np.linalg.cholesky(W.T @ (S * M + np.diag(penalty) / 2) @ W)).T
+    of_leverage = l2 * sd**2 / (4 * slope_at_zero(link) ** 2)
+    freedom = float(np.vdot(L, M * S @ L)) if l2 else L.shape[1]
+    ridge = Ridge(l2 * (L.T * of_ridge**2) @ L, of_leverage, freedom)
+    form = _closed_form(data, D, L, method, inference, link, exposures, mean, second, side, ridge)
     return Answer(*form, np.append(undetermined, np.zeros(int(side), dtype=bool)))
 
 
 @dataclass(frozen=True)
 class Ridge:
-    """l2 and what it acts on: spread of the features (d), the leverage (d), freedom (d x d)."""
+    """Of a closed form along L: what acts on its scale (r x r), the leverage (d), the freedom."""
 
-    l2: float
-    sd: np.ndarray
+    of_scale: np.ndarray
     of_leverage: np.ndarray
-    freedom: np.ndarray
+    freedom: float
 
 
 def _likelihood(data, along, W, inference, link, exposures, mean):
@@ -250,8 +258,7 @@ def _likelihood(data, along, W, inference, link, exposures, mean):
         of_loss = win_terms(link, -(basis @ at))[1]
         taken = 0.25 * data.weight * (data.outcome == 0) * (of_win + of_loss) ** 2
         taken = J @ ((taken[:, None] * basis).T @ basis) @ J.T
-        covariance = less_ties(J @ model @ J.T, back @ taken @ back.T, back)
-        return back @ at, covariance
+        return back @ at, back @ less_ties(J @ model @ J.T, taken, back) @ back.T
     meat = dyadic_meat(data, score[:, None] * basis, exposures, mean)
     unit = data.weight @ data.weight / data.weight.sum()
     V = floored(J @ meat @ J.T, unit * J @ model @ J.T, SMALLEST_RATIO)
@@ -259,14 +266,15 @@ def _likelihood(data, along, W, inference, link, exposures, mean):
 
 
 def less_ties(model, taken, back):
-    """Classical covariance of coefficients less that of ties, half of what is left at least."""
-    whole = back @ model @ back.T
+    """Classical covariance (r x r) less that of ties, half of what is left at least.
+
+    What is left is averaged over the coefficients, which are ``back`` times the parameters.
+    """
     if not taken.any():
-        return whole
-    left = max(1 - np.mean(np.diag(taken) / np.diag(whole)), SMALLEST_SHARE)
-    inverse = np.linalg.pinv(back)
-    floor = floored(inverse @ (whole - taken) @ inverse.T, model, SMALLEST_RATIO * left)
-    return back @ floor @ back.T
+        return model
+    whole, less = (np.einsum("ij,jk,ik->i", back, one, back) for one in (model, taken))
+    left = max(1 - np.mean(less[whole > 0] / whole[whole > 0]), SMALLEST_SHARE)
+    return floored(model - taken, model, SMALLEST_RATIO * left)
 
 
 def _covariance_of(method, data, D, exposures, mean, second):
@@ -281,24 +289,25 @@ def _covariance_of(method, data, D, exposures, mean, second):
     return (data.weight[:, None] * D).T @ D / (2 * M)
 
 
-def _closed_form(data, D, inverse, method, inference, link, exposures, mean, second, side, ridge):
-    """Coefficients on the link's scale, with the guard, the side effect, and their covariance."""
-    a, y, n, d = data.weight, data.outcome, len(data.X), data.X.shape[1]
-    b = inverse @ (D.T @ (a * y))
-    x = D @ b
+def _closed_form(data, D, L, method, inference, link, exposures, mean, second, side, ridge):
+    """Coefficients on the link's scale, with the guard, the side effect, and their covariance.
+
+    Along L (d x r), with which L'(SM + ridge)L = I: a closed form b = L c has c = L'D'(a y).
+    """
+    a, y, n, r = data.weight, data.outcome, len(data.X), L.shape[1]
+    along_L = D @ L
+    c = along_L.T @ (a * y)
+    x = along_L @ c
     scale_design = np.column_stack([x, np.ones(len(x))])[:, : 1 + side]
     unit = np.linalg.norm(scale_design, axis=0)
-    of_scale = np.diag([ridge.l2 * float(np.sum((ridge.sd * b) ** 2)), 0.0][: 1 + side])
+    of_scale = np.diag([float(c @ ridge.of_scale @ c), 0.0][: 1 + side])
     at = maximise(link, scale_design / unit, y, a, of_scale / np.outer(unit, unit)) / unit
     factor = float(at[0])
     net = np.bincount(data.left, a * y, n) - np.bincount(data.right, a * y, n)
     along = np.bincount(data.left, a * x, n) - np.bincount(data.right, a * x, n)
     explained, squares = float(a * y @ x), float(a @ x**2)
     residual = net - explained / squares * along
-    freedom = float(np.trace(ridge.freedom))
-    if not ridge.l2:
-        spread = 1 / np.sqrt(np.maximum(np.diag(inverse), 1e-300))
-        freedom = float(np.linalg.matrix_rank(inverse * np.outer(spread, spread), hermitian=True))
+    freedom = ridge.freedom
     if method != "split":
         used = np.count_nonzero(exposures)
         freedom *= (used / max(used - freedom - 1, used / 2)) ** 2
@@ -307,50 +316,54 @@ def _closed_form(data, D, inverse, method, inference, link, exposures, mean, sec
 
     eta = scale_design @ at
     score, observed, expected, f, density = row_terms(link, eta, y, a)
-    z = data.X - mean
-    own = {
-        "paired": (y - 0.5 * x)[:, None] * D,
-        "pooled": (y - 0.5 * z[data.left] @ b)[:, None] * z[data.left]
-        + (-y - 0.5 * z[data.right] @ b)[:, None] * z[data.right],
-        "split": y[:, None] * D,
-    }[method]
-    u = np.column_stack([a[:, None] * own, score[:, None] * scale_design])
     C = (observed[:, None] * scale_design).T @ scale_design + of_scale
-    response = -factor * (observed[:, None] * scale_design).T @ D
-    response[0] += score @ D - 2 * factor * ridge.l2 * ridge.sd**2 * b
+    response = -factor * (observed[:, None] * scale_design).T @ along_L
+    response[0] += score @ along_L - 2 * factor * ridge.of_scale @ c
+    z = data.X - mean
     if method != "paired":
-        G = (exposures[:, None] * z).T @ z @ b
-        response = np.outer(response @ b, G) / (b @ G)
-    on_scale = np.linalg.inv(C) @ np.column_stack([response @ inverse, np.eye(1 + side)])
-    J = np.outer(b, on_scale[0])
-    J[:, :d] += factor * inverse
+        Gc = (exposures[:, None] * (z @ L)).T @ (z @ L) @ c
+        response = np.outer(response @ c, Gc) / (c @ Gc)
+    on_scale = np.linalg.inv(C) @ np.column_stack([response, np.eye(1 + side)])
+    J = np.outer(c, on_scale[0])
+    J[:, :r] += factor * np.eye(r)
     J = np.vstack([J, on_scale[1:]])
+    back = block_diag(L, np.eye(int(side)))
 
     def bordered(of_outcome, mixed, of_score):
-        corner = ((mixed[:, None] * scale_design).T @ D, (of_score[:, None] * scale_design).T)
-        first = (of_outcome[:, None] * D).T @ D
-        return np.block([[first, corner[0].T], [corner[0], corner[1] @ scale_design]])
+        border = (mixed[:, None] * scale_design).T @ along_L
+        corner = (of_score[:, None] * scale_design).T @ scale_design
+        first = (of_outcome[:, None] * along_L).T @ along_L
+        return np.block([[first, border.T], [border, corner]])
 
     covariance = J @ bordered(4 * a * f * (1 - f), 2 * a * density, expected) @ J.T
     if inference == "items":
-        unit = a @ a / a.sum()
+        half = 0.5 * z @ L @ c
+        own = {
+            "paired": (y - 0.5 * x)[:, None] * D,
+            "pooled": (y - half[data.left])[:, None] * z[data.left]
+            - (y + half[data.right])[:, None] * z[data.right],
+            "split": y[:, None] * D,
+        }[method]
         if method == "pooled":
-            u[:, :d] = net_of_open(u[:, :d], D, z, exposures, inverse)
+            own = net_of_open(own, D, z, exposures, L)
+        u = np.column_stack([a[:, None] * (own @ L), score[:, None] * scale_design])
         meat = dyadic_meat(data, u, exposures, mean, ridge.of_leverage)
+        unit = a @ a / a.sum()
         covariance = floored(J @ meat @ J.T, unit * covariance, SMALLEST_RATIO)
     elif np.any(y == 0):
         tied = a * (y == 0)
         slope = win_terms(link, eta)[1] + win_terms(link, -eta)[1]
         of_score = 0.25 * tied * slope**2
         taken = bordered(tied, np.sqrt(tied * of_score), of_score)
-        covariance = less_ties(covariance, J @ taken @ J.T, np.eye(len(J)))
+        covariance = less_ties(covariance, J @ taken @ J.T, back)
     if method == "split":
-        covariance = _with_second_half(covariance, second, b, a.sum() * J[:, :d])
-    shift = np.append(factor * (1 - guard) * b, [0.0] * side)
-    return np.append(factor * guard * b, at[1:]), covariance + np.outer(shift, shift)
+        covariance = _with_second_half(covariance, second, L, c, a.sum() * J[:, :r])
+    shift = np.append(factor * (1 - guard) * c, [0.0] * side)
+    covariance = back @ (covariance + np.outer(shift, shift)) @ back.T
+    return back @ np.append(factor * guard * c, at[1:]), covariance
 
 
-def net_of_open(u, D, z, exposures, inverse):
+def net_of_open(u, D, z, exposures, L):
     """Contributions of `pooled` less what features that never differ in a pair take of them.
 
     Of an item's features, their regression on those is taken off.
@@ -358,16 +371,18 @@ def net_of_open(u, D, z, exposures, inverse):
     V = np.eye(D.shape[1])[:, ~D.any(axis=0) & (exposures @ z**2 > 0)]
     if not V.size:
         return u
-    GV = np.linalg.lstsq(inverse, V, rcond=None)[0]
+    GV = np.linalg.lstsq(L @ L.T, V, rcond=None)[0]
     return u - (u @ V) @ np.linalg.inv(V.T @ GV) @ GV.T
 
 
-def _with_second_half(covariance, second, b, by_covariance):
+def _with_second_half(covariance, second, L, c, by_covariance):
     """What the items behind the covariance of `split` add, each left out in turn."""
     n, d = second.shape
     z = second - second.mean(axis=0)
-    leverage = 1 / n + np.einsum("ij,jk,ik->i", z, np.linalg.pinv(z.T @ z, hermitian=True), z)
-    each = z * ((z @ b) / (1 - np.minimum(leverage, LARGEST_LEVERAGE)))[:, None]
+    basis, size, _ = np.linalg.svd(z / np.where(z.any(axis=0), z.std(axis=0), 1.0), False)
+    leverage = 1 / n + np.sum(basis[:, size > OPEN * size.max()] ** 2, axis=1)
+    along = z @ L
+    each = along * ((along @ c) / (1 - np.minimum(leverage, LARGEST_LEVERAGE)))[:, None]
     total = each.sum(axis=0)
     error = (each.T @ each - np.outer(total, total) / n) / (n - d - 2) ** 2
     return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)
@@ -379,10 +394,9 @@ def _with_second_half(covariance, second, b, by_covariance):
 def inflation(data, exposures, mean, ridge):
     """1 / (1 - leverage) of every item; 0 of one that has a column of its own."""
     used = exposures > 0
-    z = data.X - mean
-    sd = np.sqrt(exposures @ z**2 / exposures.sum())
+    sd = spread(data.X, exposures)[1]
     unit = np.where(sd > 0, sd, 1.0)
-    z = z / unit
+    z = np.where(sd > 0, data.X - mean, 0.0) / unit
     scatter = (exposures[:, None] * z).T @ z + np.diag(ridge / unit**2)
     along = np.einsum("ij,jk,ik->i", z, np.linalg.pinv(scatter, 1e-12, hermitian=True), z)
     leverage = exposures * (1 / exposures.sum() + along)

@@ -121,8 +121,7 @@ def fit(
     n, d = data.X.shape
     weight = data.weight / (data.weight @ data.weight / data.weight.sum())
     exposures = np.bincount(data.left, weight, n) + np.bincount(data.right, weight, n)
-    mean = exposures @ data.X / exposures.sum()
-    sd = np.sqrt(exposures @ (data.X - mean) ** 2 / exposures.sum())
+    mean, sd = dense.spread(data.X, exposures)
     A = np.column_stack([data.X[data.left] - data.X[data.right], more])
     if np.count_nonzero(exposures) <= d + 1:
         inference = "model"
@@ -137,8 +136,8 @@ def fit(
     problem = Problem(basis, data.outcome, weight, ridge, ties, link, information)
     at = problem.maximum()
     back = block_diag(back, np.eye(has_t))
-    covariance = back @ problem.covariance(at, data, inference, exposures, mean, sd, l2) @ back.T
-    return Answer(back @ at, covariance, np.append(undetermined, np.zeros(has_t, dtype=bool)))
+    covariance = problem.covariance(at, back, data, inference, exposures, mean, sd, l2)
+    return Answer(back @ at, back @ covariance @ back.T, np.append(undetermined, np.zeros(has_t, dtype=bool)))
 
 
 @dataclass(frozen=True)
@@ -192,7 +191,7 @@ class Problem:
                 break
         return at
 
-    def covariance(self, at, data, inference, exposures, mean, sd, l2) -> np.ndarray:
+    def covariance(self, at, back, data, inference, exposures, mean, sd, l2) -> np.ndarray:
         terms = self.terms(at)
         expected = self.information(getattr(terms, self.classical))
         if inference == "model":
@@ -205,7 +204,7 @@ class Problem:
             tied = np.zeros_like(terms.expected)
             tied[:, 0, 0] = 0.25 * (data.outcome == 0) * slope**2
             taken = J @ self.information(tied) @ J
-            return dense.less_ties(classical, taken, np.eye(len(J)))
+            return dense.less_ties(classical, taken, back)
         J = np.linalg.inv(self.information(terms.observed) + self.ridge)
         u = self.weight[:, None] * self.rows(terms.score)
         of_leverage = l2 * sd**2 / (4 * dense.slope_at_zero(self.link) ** 2)
