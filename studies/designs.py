@@ -233,10 +233,10 @@ def ridge(study: Study, number: int, rng: np.random.Generator) -> Study:
     study.amounts(rng)
     method = METHODS[(number + number // len(SHAPES)) % 4]
     study.settings |= {"method": method, "link": LINKS[rng.integers(0, 3)]}
-    if method == "mle" or rng.random() < 0.5:
+    if method == "mle" or number % 3 == 0:
         study.settings["l2"] = float(10.0 ** rng.integers(-2, 3))
     else:
-        study.settings["shrinkage"] = (0.2, "ledoit-wolf", "oas", 1.0)[rng.integers(0, 4)]
+        study.settings["shrinkage"] = (0.2, "ledoit-wolf", "oas", 1.0)[number // 3 % 4]
     study.settings["inference"] = INFERENCES[rng.integers(0, 4)]
     return study
 
@@ -339,7 +339,9 @@ def incomplete_items(study: Study, number: int, rng: np.random.Generator) -> Stu
     column = study.X[:, -1].copy()
     column[rng.choice(len(column), 3, replace=False)] = np.nan
     study.table = {last: column}
-    study.settings["missing"] = ("mean-with-flag", "item-effect", "drop-items", "refuse")[number % 4]
+    study.settings["missing"] = ("mean-with-flag", "item-effect", "drop-items", "refuse")[
+        number % 4
+    ]
     return study
 
 

@@ -101,6 +101,18 @@ def told(got: dict[str, Any], design: Design, number: int) -> tuple[np.ndarray, 
     return values, errors
 
 
+def attributes(model: Any) -> dict[str, Any]:
+    """Of a fitted model, those that a twin has."""
+    got = {name: getattr(model, name) for name in ("coef_", "std_errors_", "side_effect_")}
+    got["side_effect_std_error_"] = model.side_effect_std_error_
+    if model.effects_ is not None:
+        got["effects"] = model.effects_.to_columns()
+    if model.item_effects_ is not None:
+        found = model.item_effects_
+        got["abilities"] = found.ids, found.effect, found.std_error
+    return got
+
+
 def verdict(name: str, got: dict[str, Any] | None) -> str:
     """In words, for a list of disagreements."""
     design = make(name)

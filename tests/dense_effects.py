@@ -116,7 +116,7 @@ def fit(
     l2=0.0,
     information="expected",
 ) -> Answer:
-    """Of features, the columns ``more`` (M x k) and the tie parameter, if there is one, in order."""
+    """Of features, of the columns ``more`` (M x k), and of the tie parameter if there is one."""
     data = data.counted()
     n, d = data.X.shape
     weight = data.weight / (data.weight @ data.weight / data.weight.sum())
@@ -137,7 +137,8 @@ def fit(
     at = problem.maximum()
     back = block_diag(back, np.eye(has_t))
     covariance = problem.covariance(at, back, data, inference, exposures, mean, sd, l2)
-    return Answer(back @ at, back @ covariance @ back.T, np.append(undetermined, np.zeros(has_t, dtype=bool)))
+    undetermined = np.append(undetermined, np.zeros(has_t, dtype=bool))
+    return Answer(back @ at, back @ covariance @ back.T, undetermined)
 
 
 @dataclass(frozen=True)
@@ -216,8 +217,8 @@ class Problem:
 def abilities(data: Data, more, link="logit", ties="half", l2=0.0) -> Answer:
     """Of items without features (never compared: NaN), then ``more`` and the tie parameter.
 
-    Abilities are centred, and intervals classical; with ties as half wins the covariance is
-    multiplied by what the ties leave of a coin's variance.
+    Abilities are centred, and intervals classical; with ties as half wins the information is
+    divided by what the ties leave of a coin's variance, before a ridge is added.
     """
     data = data.counted()
     weight = data.weight / (data.weight @ data.weight / data.weight.sum())
@@ -242,7 +243,7 @@ def abilities(data: Data, more, link="logit", ties="half", l2=0.0) -> Answer:
         f = dense.win_terms(link, problem.basis @ at)[0]
         share = 1 - 0.25 * (weight @ (data.outcome == 0)) / (weight @ (f * (1 - f)))
     back = block_diag(back, np.eye(has_t))
-    covariance = share * np.linalg.inv(problem.information(terms.observed) + ridge)
+    covariance = np.linalg.inv(problem.information(terms.observed) / share + ridge)
     whole = np.full(n + len(back) - k, np.nan)
     known = np.append(met, np.ones(len(back) - k, dtype=bool))
     whole[known] = back @ at
