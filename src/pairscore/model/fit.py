@@ -310,7 +310,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         agreement=shares.agreement,
         noise=shares.noise,
         decided_scale=shares.decided_scale,
-        tie_share=share_of(differences.amount @ (differences.outcome == 0), differences.total),
+        tie_share=share_of(differences.tied, differences.total),
         likelihood=likelihood_of(data, result, shares.outcomes),
     )
     if data.judge is not None and fit.settings.inference is not None:
@@ -389,7 +389,7 @@ def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
     no_error = fit.undetermined | fit.held_by_prior(np.diag(fit.feature_unit))
     return {
         "covariance": covariance,
-        "std_errors": np.where(no_error, np.nan, np.sqrt(np.diag(covariance))),
+        "std_errors": np.where(no_error, np.nan, np.sqrt(np.maximum(np.diag(covariance), 0.0))),
         "side_effect_std_error": side_error,
         "effects_covariance": result.covariance[:, d:] if len(result.covariance) > d else None,
     }
