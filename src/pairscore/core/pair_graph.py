@@ -319,14 +319,3 @@ def pair_scatters(
     # the neighbours had not been centred
     scatters = scatters - sum(uncentred)[:, :, None] * mean
     return scatters + scatters.transpose(0, 2, 1)
-
-
-def with_side(scatter: np.ndarray, Z: np.ndarray, pairs: Pairs, weight: np.ndarray) -> np.ndarray:
-    """X'LX (d x d), bordered by the side effect's row where pairs have sides.
-
-    ``weight`` is that of each pair on each side (sides x P), of which the scatter has the sum.
-    """
-    if len(pairs.side) == 1:
-        return scatter
-    border = pairs.net_per_item(pairs.side @ weight) @ Z
-    return np.block([[scatter, border[:, None]], [border[None], weight.sum()]])

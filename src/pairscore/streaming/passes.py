@@ -21,7 +21,7 @@ import numpy as np
 from pairscore.core.differences import DifferenceSums
 from pairscore.core.links import Link
 from pairscore.core.pair_graph import Tally
-from pairscore.core.passes import add_net, difference_pass, score_pass, tally_pass
+from pairscore.core.passes import BLOCK, add_net, add_scores, difference_pass, tally_pass
 from pairscore.core.sums import Range, Sums
 from pairscore.data.items import LARGEST_NUMBER
 from pairscore.errors import PairscoreError
@@ -456,7 +456,7 @@ class AlongTask:
         distribution = DifferenceSums.zero()
         net, tied = np.zeros(len(self.scores)), 0.0
         wins, losses = Range(), Range()
-        for batch in small_batches(self.rows, part):
+        for batch in small_batches(self.rows, part, AT_ONCE):
             left, right, outcome, amount = batch[:4]
             x = difference_pass(left, right, self.scores)
             add_net(left, right, amount * x, net)
@@ -485,14 +485,16 @@ class ScoreTask:
     shift: float
 
     def __call__(self, part: NumberedPart) -> ScoreSums:
-        total = ScoreSums(np.zeros(len(self.scores)), 0.0)
-        for batch in self.rows.batches(part):
+        net, side = np.zeros(len(self.scores)), 0.0
+        for batch in small_batches(self.rows, part, BLOCK):
             left, right, outcome, amount = batch[:4]
-            counted = amount * (left != right)
-            win = counted * (0.5 + 0.5 * outcome)
+            same = left == right
+            if same.any():
+                amount = amount * ~same
+            win = amount * (0.5 + 0.5 * outcome)
             at = self.scores, self.shift, self.link
-            total = total + ScoreSums(*score_pass(left, right, win, counted - win, *at))
-        return total
+            side += add_scores(left, right, win, amount - win, *at, net)
+        return ScoreSums(net, side)
 
 
 @dataclass(frozen=True)
@@ -512,8 +514,8 @@ class GainTask:
         return gains
 
 
-def small_batches(rows: Rows, part: NumberedPart) -> Iterator[Batch]:
+def small_batches(rows: Rows, part: NumberedPart, size: int) -> Iterator[Batch]:
     """The comparisons of a part, a few at a time."""
     for whole in rows.batches(part):
-        for first in range(0, len(whole.left), AT_ONCE):
-            yield whole.take(slice(first, first + AT_ONCE))
+        for first in range(0, len(whole.left), size):
+            yield whole.take(slice(first, first + size))
