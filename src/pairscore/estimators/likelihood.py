@@ -74,8 +74,9 @@ FEWEST_PRODUCTS = 20  # with a Hessian, before its equations are solved directly
 SMALLEST_SPREAD = 0.05
 LARGEST_START = 3.0  # coefficient of a standardised feature to start from
 MOST_PASSES = 30  # over comparisons that are not in memory
-# gap to the maximum after the last quasi-Newton step, in log-likelihood: a standard error / 10^7
-CLOSE = 1e-14
+# gap to the maximum after the last quasi-Newton step, in log-likelihood: a standard error / 10^9
+CLOSE = 1e-19
+SMALLEST_SHRINK = 1e-3  # of a gap by one step, that is not taken for luck
 SMALLEST_CURVATURE = 0.02  # of the average one: a sample may not see every direction
 SMALLEST_BEND = 1e-8  # cosine of a step and the change of the gradient, below which it is rounding
 
@@ -383,7 +384,7 @@ class QuasiNewton:
         decrement = float(gradient @ direction)
         shrink = decrement / self.decrement if 0 < decrement < self.decrement < np.inf else 1.0
         self.decrement = decrement
-        return direction, shrink
+        return direction, max(shrink, SMALLEST_SHRINK)
 
     def _improve(self, moved: np.ndarray, change: np.ndarray) -> None:
         bend = float(moved @ change)
