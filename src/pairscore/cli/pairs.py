@@ -256,8 +256,8 @@ def show_notes(texts: Iterable[str]) -> None:
 def rank_compared(fit: "Fit", items: Path | None, **asked: Any) -> dict[str, Any]:
     """The ranking of the items of a fit without features, as columns."""
     from pairscore.data.tables import Columns
-    from pairscore.model.fit_input import compared_items
-    from pairscore.model.ranking import rank_items
+    from pairscore.model.items import compared_items
+    from pairscore.model.ranks import rank_items
 
     if items is not None:
         raise PairscoreError(
@@ -377,7 +377,7 @@ def rank_stored(
     from pairscore.files.study_columns import ItemPieces
     from pairscore.files.tables import stored_table
     from pairscore.files.write import BadFilesError, locate_faults
-    from pairscore.model.ranking import rank_pieces
+    from pairscore.model.ranks import rank_pieces
 
     needed, reading = new_item_columns(fit, id, given)
     reading["na"] = [*reading["na"], *map(Unsaid, sorted({*words.values()}))]
@@ -543,8 +543,8 @@ def predict(
     from pairscore.files.read_study import find_id_for_pairs, read_new_items, read_pairs
     from pairscore.files.write import row_records, write_table
     from pairscore.model.file import load_model
-    from pairscore.model.fit_input import compared_items
-    from pairscore.model.ranking import pair_chances
+    from pairscore.model.items import compared_items
+    from pairscore.model.predict import pair_chances
 
     with list_bad_rows(output), stage("Reading"):
         with input_path(model) as path:

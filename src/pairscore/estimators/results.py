@@ -377,7 +377,7 @@ class Fit:
         How many items were compared; None for a fit to plain differences.
     n_groups : int
         Into how many groups the compared items fall that no comparison connects along an open
-        direction (see :mod:`pairscore.model.groups`); scores and ranks hold within a group.
+        direction (see :mod:`pairscore.model.open_directions`); scores and ranks hold within a group.
     n_comparisons : float
         How many there are: the counts of all with a positive weight.
     agreement, noise, tie_share : float

@@ -19,18 +19,13 @@ from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real, s
 from pairscore.estimators.penalty import WEAK_L2
 from pairscore.estimators.results import OPEN_SHARE, Effects, Fit
 from pairscore.files.write import html_text, plain
-from pairscore.model.groups import ShownCoefficients, Term, is_open, shown_coefficients
-from pairscore.model.predict import ability_intervals
+from pairscore.model.categories import ShownCoefficients, Term, shown_coefficients
+from pairscore.model.intervals import ITEM_ROBUST, ability_intervals, covariance_in_words
+from pairscore.model.open_directions import is_open
 
 INTERVALS = ("wald", "profile")
 SMALLEST_NAMED, MOST_NAMED = 1e-3, 6  # coefficients of a direction that are named
 ROUNDED = 1e-9  # of weights, a sum that counts as zero
-KINDS = {
-    "items": "item-robust",
-    "items+judges": "robust to items and judges",
-    "model": "classical",
-}
-ITEM_ROBUST = (KINDS["items"], KINDS["items+judges"])
 SHRUNK = "shrunk by a ridge, and the interval is that of the shrunken sum"
 PARTLY = "of the differences that the comparisons determine"
 SEPARATED = "a prior holds the estimate, because the comparisons are separated along it"
@@ -228,28 +223,6 @@ def category_tests(shown: ShownCoefficients) -> list[tuple[Term, JointTest]]:
         (term, wald_test(shown.fit, (term.name,), term.contrasts, term.cells))
         for term in shown.terms
     ]
-
-
-def covariance_in_words(fit: Fit) -> str:
-    """Effects of items say what comparisons of an item have in common, so none are robust."""
-    if fit.inference is None:
-        return "not computed"
-    effects = fit.item_effects
-    if effects is not None and effects.free:
-        return KINDS["model"]
-    if effects is None or effects.sigma2 == 0:
-        return KINDS[fit.inference]
-    judges = ", robust to judges" if fit.inference == "items+judges" else ""
-    return f"by the model with its item effects{judges}"
-
-
-def intervals_in_words(fit: Fit) -> str:
-    """The kind of the intervals, and for which items and judges they hold."""
-    if fit.inference is None:
-        return covariance_in_words(fit)
-    student = "" if fit.df_error is None else f" (t with {fit.df_error:.3g} degrees of freedom)"
-    scope = f"; they {fit.interval_scope}" if fit.interval_scope else ""
-    return f"95 %, {covariance_in_words(fit)}{student}{scope}"
 
 
 def _shown_errors(fit: Fit) -> tuple[np.ndarray, np.ndarray]:

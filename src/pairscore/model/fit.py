@@ -1,25 +1,22 @@
 """From checked comparisons and settings to a fit: functions, without scikit-learn."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pairscore.choices import REPEATED
 from pairscore.core.links import OutcomeSums, outcome_pass
 from pairscore.core.moments import share_of
 from pairscore.core.passes import total_of
+from pairscore.core.scale import decided_scale
 from pairscore.core.threads import one_blas_thread
 from pairscore.core.ties import OutcomeLaw, TieRule
-from pairscore.data.comparisons import Comparisons, items_of_votes
-from pairscore.data.conventions import check_names, rename_votes
+from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import ALONE, Workers, number_groups
-from pairscore.data.items import Items
-from pairscore.data.repeats import refuse_repeated
-from pairscore.data.votes import PER_ROW, Votes, read_votes
+from pairscore.data.items import LARGEST_NUMBER, Items
 from pairscore.effects.abilities import bound_abilities, classical_abilities
-from pairscore.errors import FewItemsWarning, PairscoreError, plural
+from pairscore.errors import PairscoreError, PairscoreWarning, first_few
 from pairscore.estimators.checks import n_counted, refuse_lost_digits, refuse_too_many_features
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.criteria import likelihood_of
@@ -35,29 +32,21 @@ from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.results import Estimate, Fit, ItemEffectsTest, Note
 from pairscore.estimators.ridge import RidgeCurve, choose_ridge
 from pairscore.estimators.settings import Settings
-from pairscore.model.fit_input import (
-    record_of,
-    refuse_extremes,
-    refuse_unknown_items_and_sides,
-    without_decisions,
-    without_ties,
-)
-from pairscore.model.groups import (
+from pairscore.model.intervals import _judge_facts, allow_for_judges, choose_inference
+from pairscore.model.notes import extreme_items_of, feature_notes, odd_comparisons, side_notes
+from pairscore.model.open_directions import (
     ComparedItems,
     compared_items,
     count_groups,
-    feature_notes,
     of_smallest_norm,
     open_part,
-    side_notes,
     without_part,
 )
-from pairscore.model.oddities import extreme_items_of, odd_comparisons
-from pairscore.model.predict import fitted_scores, item_scores, scale_of_decided
+from pairscore.model.predict import fitted_scores, item_scores
+from pairscore.model.record import record_of
 
-FEW_ITEMS = 50
-OTHER_JUDGES = "allow for other items and other judges"
 NOBODY_KNOWN = "a matrix of differences does not say who was compared"
+Estimator = Callable[[FitData, Settings, np.random.Generator], Estimate]
 
 
 def fit_comparisons(
@@ -183,9 +172,6 @@ def _new_items(data: FitData, settings: Settings, result: Estimate) -> NewItems 
 
         sharpness = judges_sharpness(data.comparisons, result.judges)
     return expect_of_new_items(data, settings.method, law, result, sharpness)
-
-
-Estimator = Callable[[FitData, Settings, np.random.Generator], Estimate]
 
 
 def estimator_of(settings: Settings, has_items: bool = True) -> Estimator:
@@ -318,53 +304,6 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     return replace(fit, fitted_scores=fitted_scores(fit, scores, result.compared, data.items.take))
 
 
-def allow_for_judges(data: Comparisons, settings: Settings) -> Settings:
-    """Settings whose intervals allow for other judges, if that is left to the data and they can."""
-    if settings.inference != "auto":
-        return settings
-    kind = "items"
-    if data.judge is not None and settings.method == "mle":
-        from pairscore.effects.judges import panel_of
-
-        kind = "items+judges" if panel_of(data).is_enough else "items"
-    return replace(settings, inference=kind)
-
-
-def _judge_facts(data: Comparisons, result: Estimate) -> dict[str, Any]:
-    """For which judges intervals hold, and whether they differ in taste.
-
-    Nothing where the data do not say who judged, or nobody asks for intervals.
-    """
-    settings = result.settings
-    assert settings is not None
-    if data.judge is None or settings.inference is None:
-        return {}
-    from pairscore.effects.judges import judge_tastes, panel_of
-
-    panel = panel_of(data)
-    if not panel.n_judges:
-        return {}
-    if settings.inference == "items+judges":
-        freedom = max(panel.effective - 1, 1.0)
-        return {"df_error": freedom, "interval_scope": OTHER_JUDGES}
-    reason = panel.reason
-    if panel.is_enough:
-        reason = ""
-        if settings.method != "mle":
-            reason = "closed forms have no intervals that allow for other judges"
-        elif not data.items.values.shape[1]:
-            reason = "abilities have no intervals that allow for other judges"
-    others = "another" if panel.n_judges == 1 else "other judges"
-    scope = f"hold for {panel.in_words}; {others} may see it differently"
-    scope = f"{scope} ({reason})" if reason else scope
-    tie = 0.0 if result.effects is None else result.effects.of_kind("tie").get("tie", 0.0)
-    rule = TieRule(settings.ties, settings.link)
-    score = rule.derivatives(result.difference, data.outcome.astype(float), tie, value=False).eta
-    by_items = data.items.values.shape[1] > 0
-    tastes = judge_tastes(data, score, result.difference, by_items)
-    return {"interval_scope": scope, "judge_tastes": tastes}
-
-
 def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
     """Covariance and standard errors; NaN for what the data do not determine.
 
@@ -390,98 +329,6 @@ def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
     }
 
 
-def update_fit(
-    fit: Fit,
-    settings: Settings,
-    votes: Any,
-    items: Items | None = None,
-    *,
-    self_pairs: str = "error",
-    item_groups: np.ndarray | None = None,
-    columns: Mapping[str, Any] | None = None,
-    repeated: str = "refuse",
-    parts: Mapping[str, np.ndarray] | None = None,
-    workers: Workers = ALONE,
-) -> tuple[Fit, list[Note]]:
-    """Add votes, and perhaps items, to those of a fit, and fit to all from where it stands.
-
-    ``items`` has new items with the same features and ids of their own; without features, the items
-    that a table of votes names for the first time are added. ``votes`` are of any kind that
-    :func:`~pairscore.data.votes.read_votes` takes, and ``columns`` has their names by role, and
-    perhaps ``winner_codes``. Votes that the fit has already are refused unless ``repeated`` is
-    ``"add"``; ``parts`` says which rows came from which file.
-    """
-    if repeated not in REPEATED:
-        raise PairscoreError(f"repeated is {repeated!r}; use 'refuse' or 'add'.")
-    if fit.comparisons is None:
-        raise PairscoreError(
-            "the model has no comparisons to add to; fit it to items and votes, and save it with"
-            " data=True if it goes through a file."
-        )
-    if fit.item_groups is not None and item_groups is None and items is not None:
-        raise PairscoreError(
-            "the fit held groups of items out together; give item_groups for all items, the new"
-            " ones last."
-        )
-    before, names = fit.comparisons, dict(columns or {})
-    codes = names.pop("winner_codes", None)
-    of_items, roles = check_names(names)
-    if of_items:
-        raise PairscoreError(
-            f"{next(iter(of_items))}= is part of the fit, and new items are read as there; leave it"
-            " out, or fit again."
-        )
-    votes = rename_votes(votes, roles, settings.context)
-    if not fit.n_features and items is None and not isinstance(votes, Votes):
-        items = unknown_items(before.items, items_of_votes(votes))
-    table = before.items if items is None else before.items.with_new_items(items)
-    more = read_votes(votes, table, self_pairs, len(before), settings.context, codes)
-    groups = fit.item_groups if item_groups is None else item_groups
-    votes = join_votes(before.votes, more)
-    if repeated == "refuse":
-        refuse_repeated(before.votes, more, parts)
-    if groups is not None or items is not None:
-        votes = replace(votes, item_groups=groups)
-    data = Comparisons.of(table, votes)
-    result, notes = fit_comparisons(data, settings, item_groups=groups, start=fit, workers=workers)
-    return replace(result, wording=fit.wording), notes
-
-
-def unknown_items(known: Items, named: Items) -> Items | None:
-    """Those of the named items that are not known yet; None if all are."""
-    rows = known.find_rows_by_text(np.asarray(named.names))
-    return named.take(np.flatnonzero(rows < 0)) if np.any(rows < 0) else None
-
-
-def join_votes(votes: Votes, more: Votes) -> Votes:
-    """The comparisons of both, which are of one item table."""
-    columns: dict[str, Any] = {}
-    for name in PER_ROW:
-        first, second = getattr(votes, name), getattr(more, name)
-        if name == "judge" and (first is None) != (second is None):
-            raise PairscoreError(
-                "only some of the votes say who judged; give a judge for all votes, or for none."
-            )
-        if (first is None) != (second is None):
-            first = np.ones(len(votes)) if first is None else first
-            second = np.ones(len(more)) if second is None else second
-        try:
-            columns[name] = None if first is None else np.concatenate([first, second])
-        except TypeError:
-            raise PairscoreError(
-                f"the {name} of the new votes is of another kind than that of the old ones; write"
-                " both in the same way."
-            ) from None
-    if set(votes.context) != set(more.context):
-        raise PairscoreError(
-            f"the new votes have the context {sorted(more.context)} and the old ones"
-            f" {sorted(votes.context)}; give the same columns."
-        )
-    context = {name: np.concatenate([c, more.context[name]]) for name, c in votes.context.items()}
-    sides_known = votes.sides_known and more.sides_known
-    return replace(votes, **columns, context=context, sides_known=sides_known)
-
-
 def without_features(data: FitData, settings: Settings) -> tuple[Settings, list[Note]]:
     """Items without features have abilities: each its own, or effects if these were asked for.
 
@@ -503,31 +350,6 @@ def without_features(data: FitData, settings: Settings) -> tuple[Settings, list[
     settings, notes = classical_abilities(settings)
     bound, more = bound_abilities(data, replace(settings, item_effects=True, free_abilities=True))
     return bound, notes + more
-
-
-def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[Note]]:
-    """Item-robust intervals need items, and more of them than parameters.
-
-    Those that are left to the data are item-robust, where it is not known who judged.
-    """
-    wanted = "items" if settings.inference == "auto" else settings.inference
-    if wanted not in ("items", "items+judges") or not data.has_items:
-        return ("model" if wanted else None), []
-    n, parameters = data.n_items, data.X.shape[1] + settings.side_effect
-    if n <= parameters + 1:
-        text = (
-            f"{plural(n, 'item')} with {plural(parameters, 'parameter')} leave nothing to"
-            f" estimate how items differ from their features; intervals are the classical ones"
-            " (inference='model')."
-        )
-        return "model", [(FewItemsWarning, text)]
-    if n < FEW_ITEMS:
-        text = (
-            f"with {plural(n, 'item')}, item-robust intervals are rough; below about {FEW_ITEMS}"
-            " items, read them with care."
-        )
-        return wanted, [(FewItemsWarning, text)]
-    return wanted, []
 
 
 def agreement_and_noise(
@@ -562,3 +384,83 @@ def agreement_and_noise(
     agreement = share_of(known.right, decided) if decided > 0 else float("nan")
     shares = {"agreement": agreement, "noise": noise, "tie_share": share_of(tied, total)}
     return shares, known.loglik if tied == 0 and law.scale == 1 else None
+
+
+def without_ties(data: Comparisons, method: str) -> Comparisons:
+    """What ``ties="drop"`` leaves; the items behind the covariance of ``split`` stay the same."""
+    decided = data.outcome != 0
+    if decided.all():
+        return data
+    if not np.any(decided & (data.amount > 0)):
+        raise PairscoreError(
+            "every comparison is a tie, so ties='drop' leaves nothing to learn from; use"
+            " ties='half'."
+        )
+    if method == "split" and data.covariance_items is None:
+        data = data.with_covariance_items(~data.compared)
+    return data[decided]
+
+
+def refuse_unknown_items_and_sides(settings: Settings, data: Comparisons, has_items: bool) -> None:
+    """What a matrix of differences, or votes without sides, cannot tell."""
+    if settings.by_comparison and not has_items:
+        raise PairscoreError(
+            "judges, context and ties as a parameter need items and votes; a matrix of differences"
+            " has neither judges nor context."
+        )
+    if settings.item_effects and not has_items:
+        raise PairscoreError(
+            "item_effects=True needs to know who was compared, and a matrix of differences does not"
+            " say; fit items and votes instead."
+        )
+    if settings.side_effect and has_items and not data.sides_known:
+        raise PairscoreError(
+            "side_effect=True needs votes that say who was left and right; these only say winner"
+            " and loser."
+        )
+
+
+def refuse_extremes(data: Comparisons) -> None:
+    """Weights and context whose squares overflow; features are checked where they are read."""
+    if data.weight is not None:
+        low = float(np.min(data.weight, where=data.weight > 0, initial=np.inf))
+        refuse_weights(low, float(np.max(data.weight)))
+    limits = {
+        name: np.all(np.abs(column) < LARGEST_NUMBER) for name, column in data.context.items()
+    }
+    large = [name for name, is_small in limits.items() if not is_small]
+    if large:
+        raise PairscoreError(
+            f"values beyond {LARGEST_NUMBER:g} are too large to compute with:"
+            f" {first_few(map(repr, large))}; divide the column by a constant."
+        )
+
+
+def refuse_weights(low: float, high: float) -> None:
+    """Positive weights between these two whose squares overflow."""
+    if not (high < LARGEST_NUMBER and low > 1 / LARGEST_NUMBER):
+        raise PairscoreError(
+            f"weights go from {low:.3g} to {high:.3g}, too far apart to compute with; divide them"
+            " by their mean."
+        )
+
+
+def without_decisions(fit: Fit) -> tuple[Fit, list[Note]]:
+    """A fit, without intervals if every comparison was a tie, and what to warn of.
+
+    Half wins make all scores the same. How decided comparisons would end, nothing tells.
+    """
+    if fit.tie_share < 1:
+        return fit, []
+    known = {
+        name: getattr(fit, name) for name in ("covariance", "std_errors", "effects_covariance")
+    }
+    unknown = {name: np.full_like(of, np.nan) for name, of in known.items() if of is not None}
+    text = "every comparison is a tie: nothing was decided, all scores are equal, and intervals"
+    return replace(fit, **unknown), [(PairscoreWarning, f"{text} are unknown.")]
+
+
+def scale_of_decided(fit: Fit, difference: np.ndarray, data: Comparisons) -> float:
+    """The factor from the ``difference`` of each comparison (M,) to the chances of decided ones."""
+    number = data.amount / FitData(data, keep_sides=False).weight_unit
+    return decided_scale(fit.outcome_law, difference, np.zeros(len(data)), data.outcome, number)

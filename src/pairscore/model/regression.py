@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import fields, replace
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -17,24 +18,48 @@ from pairscore.estimators.results import Fit, KnownItems, Note
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.contrasts import CoefficientTests
 from pairscore.model.file import ModelFile, load_model, save_model
-from pairscore.model.fit import fit_comparisons, number_item_groups, update_fit
-from pairscore.model.fit_input import compared_items, comparisons_to_fit, item_of_id, single_item
+from pairscore.model.fit import fit_comparisons, number_item_groups
+from pairscore.model.fit_input import comparisons_to_fit
+from pairscore.model.items import (
+    compared_items,
+    item_of_id,
+    known_items,
+    read_new_items,
+    single_item,
+)
 from pairscore.model.predict import (
     Outcomes,
     item_scores,
-    known_items,
     outcome_probabilities,
-    read_new_items,
     score_differences,
     share_correct,
-    worth_table,
 )
-from pairscore.model.ranking import PairPredictions
-from pairscore.model.summary import Plots, Summary
+from pairscore.model.ranks import PairPredictions
+from pairscore.model.scales import worth_table
+from pairscore.model.summary import Summary
+from pairscore.model.update import update_fit
 
 FIELDS = frozenset(f"{field.name}_" for field in fields(Fit)) - {"settings_", "feature_names_"}
 OF_LIKELIHOOD = frozenset(f"{name}_" for name in CRITERIA)
 FITTED = FIELDS | OF_LIKELIHOOD | {"link_", "l2_", "ties_", "inference_", "tie_parameter_"}
+PICTURES = ("coefficients", "ranking", "calibration", "win_matrix", "judges", "ridge_path")
+
+
+class Plots:
+    """Pictures of a model: ``model.plot.ranking()`` is ``pairscore.plots.ranking(model)``."""
+
+    def __init__(self, model: Any):
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in PICTURES:
+            raise AttributeError(f"no picture {name!r} of a model; use {', '.join(PICTURES)}")
+        import pairscore
+
+        return MethodType(getattr(pairscore.plots, name), self._model)
+
+    def __dir__(self) -> list[str]:
+        return list(PICTURES)
 
 
 class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEstimator):

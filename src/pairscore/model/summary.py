@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from functools import cached_property
 from textwrap import wrap
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,19 @@ from pairscore.data.features import recipe_of
 from pairscore.errors import first_few
 from pairscore.estimators.results import Fit
 from pairscore.files.write import html_text, plain, row_records, text_table
+from pairscore.model.categories import Term, shown_coefficients
 from pairscore.model.contrasts import (
     PARTLY,
     JointTest,
     category_tests,
     effect_intervals,
-    intervals_in_words,
     statistic_name,
 )
-from pairscore.model.fit_input import compared_items
-from pairscore.model.groups import Term, shown_coefficients
-from pairscore.model.oddities import FEWEST_OF_ITEM
-from pairscore.model.predict import ability_columns, item_scores, neutral_chance
+from pairscore.model.intervals import ability_intervals, intervals_in_words
+from pairscore.model.items import compared_items
+from pairscore.model.notes import FEWEST_OF_ITEM
+from pairscore.model.predict import item_scores, neutral_chance
+from pairscore.model.ranks import shared_ranks
 
 LAYOUT = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
 NARROW_LAYOUT, NARROW_COLUMNS = "  {:<}  {:>}  {:>}  {:^}  {:>}", (0, 1, 4, 5, 6)  # of these cells
@@ -44,7 +44,6 @@ COUNTS_AND_SHARES = (
     "tie_share",
     "decided_scale",
 )
-PICTURES = ("coefficients", "ranking", "calibration", "win_matrix", "judges", "ridge_path")
 CLEARLY = 0.05  # level at which the surest of all coefficients is put into words
 TWO_VALUES = 0.98  # share of the largest variance from which on a feature has two values
 EFFECT_LABELS = {"context": "context {name}", "side": "side {name}", "tie": "ties ({ties})"}
@@ -513,18 +512,31 @@ def _ability_cells(
     return [str(name), *numbers, interval, str(rank)]
 
 
-class Plots:
-    """Pictures of a model: ``model.plot.ranking()`` is ``pairscore.plots.ranking(model)``."""
+def ability_columns(fit: Fit) -> dict[str, list[Any]]:
+    """The items of a fit without features, highest first, with the errors of their abilities.
 
-    def __init__(self, model: Any):
-        self._model = model
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in PICTURES:
-            raise AttributeError(f"no picture {name!r} of a model; use {', '.join(PICTURES)}")
-        import pairscore
-
-        return MethodType(getattr(pairscore.plots, name), self._model)
-
-    def __dir__(self) -> list[str]:
-        return list(PICTURES)
+    Squares of ``quasi_std_error`` add up to about the variance of a difference; NaN where the fit
+    has none. ``low`` and ``high`` are the ends of 95 % intervals.
+    """
+    effects = fit.item_effects
+    assert effects is not None  # without features every fit has them
+    nothing = np.full(len(effects.effect), np.nan)
+    known = fit.covariance is not None
+    quasi = effects.quasi_variance if known and effects.quasi_variance is not None else nothing
+    quasi = np.where(effects.held, np.nan, quasi)
+    order = np.argsort(-effects.effect, kind="stable")[: np.isfinite(effects.effect).sum()]
+    ability, error = effects.effect[order], (effects.std_error if known else nothing)[order]
+    low, high = ability_intervals(fit, fit.width(0.95))
+    ids = order if effects.ids is None else effects.ids[order]
+    with np.errstate(invalid="ignore"):  # a quasi-variance may be negative
+        quasi_error = np.sqrt(quasi[order])
+    columns = {
+        "item": ids,
+        "ability": ability,
+        "std_error": error,
+        "quasi_std_error": quasi_error,
+        "low": low[order],
+        "high": high[order],
+        "rank": shared_ranks(ability),
+    }
+    return {name: column.tolist() for name, column in columns.items()}

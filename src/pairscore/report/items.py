@@ -18,8 +18,9 @@ from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
 from pairscore.data.items import Items, read_items, with_features
 from pairscore.errors import PairscoreError
-from pairscore.model.predict import Scale, expected_outcomes, neutral_chances
-from pairscore.model.ranking import rank_pieces
+from pairscore.model.predict import expected_outcomes, neutral_chances
+from pairscore.model.ranks import rank_pieces
+from pairscore.model.scales import Scale
 
 if TYPE_CHECKING:
     from pairscore.model.regression import RankRegression

@@ -22,7 +22,7 @@ from pairscore.estimators.closed_form import covariance_error_sums
 from pairscore.estimators.pairing import fourth_power
 from pairscore.estimators.results import Fit
 from pairscore.files.partitions import Partition
-from pairscore.model.groups import ComparedItems, OpenPart, compared_items
+from pairscore.model.open_directions import ComparedItems, OpenPart, compared_items
 from pairscore.model.predict import fitted_scores, linear_scores
 from pairscore.streaming.engines import Engine, Range, Sums
 from pairscore.streaming.passes import Rows as RowSource

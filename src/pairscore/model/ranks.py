@@ -1,63 +1,92 @@
-"""Scores with intervals, ranks with intervals, and the difference of two items."""
+"""Ranks of items, with intervals of their scores and of their ranks."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
 
 from pairscore.choices import UNKNOWN_RULES
-from pairscore.core.normal_average import averaged_probabilities
 from pairscore.core.quantiles import scheffe_width
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.features import LEAVE_OUT
 from pairscore.data.folds import feature_keys
-from pairscore.data.items import Items, table_like, with_same_ids
-from pairscore.data.tables import (
-    ID_COLUMN,
-    Column,
-    Columns,
-    as_frame,
-    backend_of,
-    column_of,
-    ids_of,
-)
-from pairscore.errors import BadEntriesError, PairscoreError, first_few, plural, warn_caller
+from pairscore.data.items import Items, table_like
+from pairscore.errors import BadEntriesError, PairscoreError
 from pairscore.estimators.recession import MOST_CONTRASTS
 from pairscore.estimators.results import OPEN_SHARE, Fit, KnownItems
-from pairscore.files.write import all_faults
-from pairscore.model.fit_input import Difference, pairs_of_ids
-from pairscore.model.groups import OpenPart, number_groups, without_open_part
-from pairscore.model.predict import (
-    PAIR_BLOCK,
-    ability_intervals,
-    average_score,
-    known_items,
-    linear_scores,
-    open_ends_of_pairs,
-    outcome_probabilities,
-    place_among_fitted,
-    refuse_unknown_abilities,
-    scale_of,
-    score_differences,
-    score_errors,
-    score_intervals,
-    shared_ranks,
-)
+from pairscore.model.differences import Difference, item_difference, pair_differences
+from pairscore.model.intervals import ability_intervals
+from pairscore.model.items import pairs_of_ids, refuse_unknown_abilities, scored_items
+from pairscore.model.open_directions import OpenPart, number_groups, without_open_part
+from pairscore.model.predict import linear_scores, pair_chances, score_errors
+from pairscore.model.scales import average_score, scale_of
 
+MOST_PLACES = 1000  # compared items that a place among the fitted ones is counted by
+SAME_SCORE = 1e-12  # an item so near to a compared one is taken for it
+PLACE_BLOCK = 64  # items at a time that are placed
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
 # items at a time, so that their differences from all of those stay in the processor's cache
 BLOCK = 64
-FAR = 500.0  # a score difference that is as good as infinite
 MULTIPLICITY = (
     "Each interval holds for its own item 19 times out of 20; among many items some will miss. Rank"
     " intervals count the items that differ from this one at the same level. With simultaneous=True"
     " all intervals hold together 19 times out of 20."
 )
 Pieces = Callable[[], Iterable[np.ndarray]]
+Ranks = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def shared_ranks(scores: np.ndarray) -> np.ndarray:
+    """Rank of each score, sorted best first.
+
+    One more than the number of better ones, so that equal scores share the best rank.
+
+    >>> shared_ranks(np.array([9.0, 7.0, 7.0, 4.0])).tolist()
+    [1, 2, 2, 4]
+    """
+    return 1 + np.searchsorted(-scores, -scores, side="left")
+
+
+def place_among_fitted(
+    fit: Fit, scores: np.ndarray, errors: np.ndarray, width: float
+) -> dict[str, np.ndarray]:
+    """First and last place of each item among the N compared items of the fit.
+
+    ``scores`` (n) are less that of the average compared item. A compared item is surely above one
+    if it is ``width`` standard errors above, the square of which is the sum of the squares of both:
+    that of the difference on average over the compared items, as errors are relative to their mean.
+    Nothing where every item is a compared one, or where places are not known.
+    """
+    if fit.fitted_scores is None or fit.n_items is None or fit.n_groups > 1:
+        return {}
+    others, other_errors = fit.fitted_scores - np.array([[average_score(fit)], [0.0]])
+    gap = nearest_distance(scores, others)
+    is_new = gap > SAME_SCORE * (1 + np.abs(scores))
+    if not is_new.any() or not np.isfinite(other_errors).all():
+        return {}
+    step = -(-len(others) // MOST_PLACES)
+    others, other_errors, n = others[::step], other_errors[::step], fit.n_items
+    above, below = np.zeros(len(scores)), np.zeros(len(scores))
+    for first in range(0, len(scores), PLACE_BLOCK):
+        rows = slice(first, first + PLACE_BLOCK)
+        half = width * np.hypot(errors[rows, None], other_errors)
+        ahead = others - scores[rows, None]
+        above[rows] = np.count_nonzero(ahead > half, axis=1)
+        below[rows] = np.count_nonzero(ahead < -half, axis=1)
+    above, below = (np.floor(count * (n / len(others)) + 1e-9) for count in (above, below))
+    low = 1 + above.astype(int)
+    high = n - below.astype(int) + is_new  # a new item may come after all of them
+    return {"place_low": low, "place_high": np.maximum(low, high)}
+
+
+def nearest_distance(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """How far each value is from the nearest of ``known``, which are sorted."""
+    after = np.searchsorted(known, values).clip(1, max(len(known) - 1, 1))
+    ends = known[after - 1], known[np.minimum(after, len(known) - 1)]
+    return np.minimum(np.abs(values - ends[0]), np.abs(values - ends[1]))
 
 
 def rank_intervals_by_pieces(
@@ -282,7 +311,7 @@ def rank_pieces(
     simultaneous : bool
         Whether all intervals hold together.
     scale : str
-        What scores and their intervals are shown on (see ``pairscore.model.predict.scale_of``).
+        What scores and their intervals are shown on (see ``pairscore.model.scales.scale_of``).
 
     Returns
     -------
@@ -326,9 +355,6 @@ def rank_pieces(
         **groups,
         **place_among_fitted(fit, scores, errors[order], width),
     }
-
-
-Ranks = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def _rank_rows(
@@ -400,164 +426,6 @@ def rank_items(fit: Fit, items: Items, **asked: Any) -> Any:
     return table_like(items, {"id": rows if items.ids is None else items.ids[rows], **columns})
 
 
-def scored_items(items: Any, read: Callable[[Any], Items]) -> Items:
-    """The items of a table that ``read`` can read; a warning lists the others."""
-    try:
-        return read(items)
-    except BadEntriesError:
-        frame = as_frame(items)
-        if frame is None:
-            raise
-    columns: dict[str, Any] = {str(name): column_of(frame, name) for name in frame.columns}
-    if (ids := ids_of(frame)) is not None:
-        columns.setdefault(ID_COLUMN, Column(ids))
-    table = Columns(columns)
-    names = table[ID_COLUMN].tolist() if ID_COLUMN in table.columns else []
-    faults = [with_same_ids(fault, names) for fault in all_faults(read, table)]
-    bad = sorted({row for fault in faults for row, _, _ in fault.entries})
-    if len(bad) == len(table):
-        return read(items)  # which says what is wrong with all of them
-    why = first_few(
-        f"row {row}, {column!r}: {fault.reason}"
-        for fault in faults
-        for row, column, _ in fault.entries
-    )
-    warn_caller(
-        f"{len(bad)} of {plural(len(table), 'item')} could not be scored, and"
-        f" {'is' if len(bad) == 1 else 'are'} not in the ranking: {why}."
-    )
-    kept = np.setdiff1d(np.arange(len(table)), bad)
-    found = read(table.take(kept))
-    return replace(found, backend=backend_of(frame), ids=kept if found.ids is None else found.ids)
-
-
-def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
-    """Score of the one item in ``a`` minus that of the one in ``b``."""
-    one = np.zeros(1, dtype=int)
-    columns = vars(pair_differences(fit, (a, b), (one, one), level))
-    return Difference(**{name: float(column[0]) for name, column in columns.items()})
-
-
-# -- pairs -----------------------------------------------------------------------------------------
-
-
-def pair_differences(
-    fit: Fit, tables: tuple[Items, Items], rows: tuple[np.ndarray, np.ndarray], level: float
-) -> Difference:
-    """Score differences of n pairs: rows (n,) of a first table less rows (n,) of a second.
-
-    Without sides, context and judges. Features are formed for a block of pairs at a time.
-    """
-    (a, b), (left, right) = tables, rows
-    values, errors = np.empty(len(left)), np.full(len(left), np.nan)
-    open_low, open_high = np.full((2, len(left)), np.nan)  # of what only a prior holds
-    width = fit.width(level)
-    first = known_items(fit, a)
-    second = first if a is b else known_items(fit, b)
-    for start in range(0, len(left), PAIR_BLOCK):
-        block = slice(start, start + PAIR_BLOCK)
-        x, y = a.values[left[block]], b.values[right[block]]
-        values[block] = linear_scores(x - y, fit.coef)
-        if fit.covariance is not None:
-            along, unknown = x - y, fit.undetermined_contrasts(x - y)
-            if first is not None and second is not None:
-                along = first.share[left[block], None] * (x - fit.feature_mean)
-                along -= second.share[right[block], None] * (y - fit.feature_mean)
-            errors[block] = np.where(unknown, np.nan, score_errors(along, fit.covariance))
-            held = fit.held_by_prior(along) & ~unknown
-            if held.any():
-                open_low[block][held], open_high[block][held] = -np.inf, np.inf
-                if first is None:
-                    ends = fit.open_ends(along[held], values[block][held], width)
-                    open_low[block][held], open_high[block][held] = ends
-                errors[block][held] = np.nan
-    variance = np.zeros(len(left))
-    if first is not None and second is not None:
-        values += first.effect[left] - second.effect[right]
-        for items, row, known in ((a, left, first), (b, right, second)):
-            refuse_unknown_abilities(fit, known.effect, items.ids, row)
-        variance = _variance_of_effects(fit, (first, second), rows)
-        of_items = open_ends_of_pairs(fit, first.row[left], second.row[right], width)
-        for end, known_end in zip((open_low, open_high), of_items[1:], strict=True):
-            end[of_items[0]] = known_end[of_items[0]]
-    errors = np.hypot(errors, np.sqrt(variance))
-    half, law = width * errors, fit.outcome_law
-    averaged = fit.item_effects is not None and not fit.item_effects.free
-    spread = np.sqrt(variance) if averaged else np.zeros(len(left))
-    loss, _, win = averaged_probabilities(law, values, spread)
-    ends = (
-        np.where(np.isnan(open_low), values - half, open_low),
-        np.where(np.isnan(open_high), values + half, open_high),
-    )
-    low, high = (law.win_chance(np.clip(end, -FAR, FAR)) for end in ends)
-    return Difference(values, *ends, win / (win + loss), low, high, std_error=errors)
-
-
-def _variance_of_effects(
-    fit: Fit, known: tuple[KnownItems, KnownItems], rows: tuple[np.ndarray, np.ndarray]
-) -> np.ndarray:
-    """Variance of what is not known of the effects of two items, less each other, (n,)."""
-    from pairscore.effects.item_posterior import difference_variance, shared_variance
-
-    assert fit.item_effects is not None
-    (left, right), places = rows, (known[0].row[rows[0]], known[1].row[rows[1]])
-    if fit.item_effects.component is not None:
-        return difference_variance(fit.item_effects, *places)
-    variance = known[0].variance[left] + known[1].variance[right]
-    variance = variance - 2 * shared_variance(fit.item_effects, *places)
-    is_same = (places[0] == places[1]) & (places[0] >= 0)
-    return np.where(is_same, 0.0, np.maximum(variance, 0.0))
-
-
-def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndarray]:
-    """Chance that left wins each comparison, if it does not end in a tie, with its interval.
-
-    Columns chance, low, high; and tie, tie_low, tie_high where ties have a probability; each (M,).
-    With context, judge and side. The chance is averaged over what is not known of the items'
-    effects; the interval is for the chance between these two items, whatever their effects.
-    """
-    eta, law = score_differences(fit, data), fit.outcome_law
-    ends = score_intervals(fit, data, fit.width(level))
-    loss, tie, win = outcome_probabilities(fit, data)
-    (loss_low, tie_a, win_low), (loss_high, tie_b, win_high) = (
-        law.probabilities(np.clip(end, -FAR, FAR)) for end in ends
-    )
-    columns = {
-        "chance": win / (win + loss),
-        "low": win_low / (win_low + loss_low),
-        "high": win_high / (win_high + loss_high),
-    }
-    if not law.rule.has_parameter:
-        return columns
-    # a tie is likeliest where the two are equal
-    at_zero = law.probabilities(np.zeros(1))[1]
-    most = np.where((ends[0] < 0) & (ends[1] > 0), at_zero, np.maximum(tie_a, tie_b))
-    by_score = np.minimum(tie_a, tie_b), most
-    return columns | {"tie": tie} | _tie_interval(fit, eta, tie, by_score, fit.width(level))
-
-
-def _tie_interval(
-    fit: Fit,
-    eta: np.ndarray,
-    tie: np.ndarray,
-    by_score: tuple[np.ndarray, np.ndarray],
-    width: float,
-) -> dict[str, np.ndarray]:
-    """Interval of the probability of a tie, from where the error of the score alone takes it.
-
-    How far it reaches with the error of the tie parameter alone is added in squares, in log odds.
-    """
-    assert fit.effects is not None
-    error = width * fit.effects.std_errors[fit.effects.kinds.index("tie")]
-    law, ends = fit.outcome_law, {}
-    here, middle = law.probabilities(eta)[1], logit(tie)
-    for name, sign, end in (("tie_low", -1, by_score[0]), ("tie_high", 1, by_score[1])):
-        moved = replace(law, t=law.t + sign * error).probabilities(eta)[1]
-        reach = np.hypot(logit(end) - middle, logit(moved) - logit(here))
-        ends[name] = expit(middle + sign * reach)
-    return ends
-
-
 class PairPredictions:
     """What :class:`~pairscore.RankRegression` says of items, of single pairs and of many."""
 
@@ -586,7 +454,7 @@ class PairPredictions:
         simultaneous : bool
             Intervals that hold for all items together (Scheffe), which are wider.
         scale : {"link", "0-100", "elo", "wins"}
-            Of scores: see ``pairscore.model.predict.scale_of``.
+            Of scores: see ``pairscore.model.scales.scale_of``.
         unknown : {"stop", "skip"}
             Items that cannot be scored (a level that the fit did not know, a missing value) are an
             error, or are left out of the ranking with a warning that lists them.

@@ -7,8 +7,8 @@ from scipy.special import expit
 
 from pairscore import RankRegression
 from pairscore.errors import CollinearFeaturesWarning
-from pairscore.model.groups import OpenPart, compared_items, count_groups, number_groups
-from pairscore.model.ranking import rank_pieces
+from pairscore.model.open_directions import OpenPart, compared_items, count_groups, number_groups
+from pairscore.model.ranks import rank_pieces
 
 YEARS = (2001, 2002, 2003, 2004)
 COLUMNS = ["score", "low", "high", "rank", "rank_low", "rank_high"]
