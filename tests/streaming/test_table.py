@@ -83,5 +83,5 @@ def test_the_item_with_a_column_of_its_own_is_found_in_whatever_block(tables):
 
 
 def test_the_range_of_compared_items_is_that_of_all_blocks(tables):
-    here, there = (of.compared(EXPOSURES > 0)[0]() for of in tables)
+    here, there = (of.compared(EXPOSURES > 0).feature_ranges() for of in tables)
     np.testing.assert_array_equal(here, there)

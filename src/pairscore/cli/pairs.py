@@ -256,7 +256,7 @@ def show_notes(texts: Iterable[str]) -> None:
 def rank_compared(fit: "Fit", items: Path | None, **asked: Any) -> dict[str, Any]:
     """The ranking of the items of a fit without features, as columns."""
     from pairscore.data.tables import Columns
-    from pairscore.model.items import compared_items
+    from pairscore.model.items import items_of_fit
     from pairscore.model.ranks import rank_items
 
     if items is not None:
@@ -264,7 +264,7 @@ def rank_compared(fit: "Fit", items: Path | None, **asked: Any) -> dict[str, Any
             "the model was fitted to comparisons alone, and ranks the items that were compared;"
             " leave ITEMS out."
         )
-    return dict(rank_items(fit, replace(compared_items(fit), backend=Columns), **asked))
+    return dict(rank_items(fit, replace(items_of_fit(fit), backend=Columns), **asked))
 
 
 @dataclass(frozen=True)
@@ -543,7 +543,7 @@ def predict(
     from pairscore.files.read_study import find_id_for_pairs, read_new_items, read_pairs
     from pairscore.files.write import row_records, write_table
     from pairscore.model.file import load_model
-    from pairscore.model.items import compared_items
+    from pairscore.model.items import items_of_fit
     from pairscore.model.predict import pair_chances
 
     with list_bad_rows(output), stage("Reading"):
@@ -557,7 +557,7 @@ def predict(
         of_pairs = reading | {"kept_columns": kept.get("vote_columns", {})}
         named, id = {name: given[name] for name in PAIR_COLUMNS}, given["id"]
         if pairs is None:
-            table, pairs = replace(compared_items(fit), backend=Columns), items
+            table, pairs = replace(items_of_fit(fit), backend=Columns), items
         else:
             if id is None and fit.recipe is None and "-" not in (str(items), str(pairs)):
                 id = find_id_for_pairs(items, pairs, fit, context, named, **of_pairs)

@@ -54,6 +54,10 @@ class KnownItems:
     row: np.ndarray
     of_differences: np.ndarray
 
+    def take(self, rows: np.ndarray) -> "KnownItems":
+        """What is known of the items in some rows of the table."""
+        return KnownItems(**{name: column[rows] for name, column in vars(self).items()})
+
 
 @dataclass(frozen=True, eq=False)
 class ItemEffects:
@@ -377,7 +381,7 @@ class Fit:
         How many items were compared; None for a fit to plain differences.
     n_groups : int
         Into how many groups the compared items fall that no comparison connects along an open
-        direction (see :mod:`pairscore.model.open_directions`); scores and ranks hold within a group.
+        direction (see :mod:`pairscore.model.open_directions`); scores and ranks hold within one.
     n_comparisons : float
         How many there are: the counts of all with a positive weight.
     agreement, noise, tie_share : float

@@ -140,9 +140,9 @@ class ItemPipeline(Pipeline):
             return self._final.difference(self._transformed(a), level=level)
         check_is_fitted(self._final)
         fit, d = self._final.result_, len(self.items_.feature_names)
-        if (pairs := pairs_of_ids(fit, a, b, d)) is not None:
-            table, left, right = pairs
-            return pair_differences(fit, (table, table), (left, right), level)
+        pairs = pairs_of_ids(fit, a, b, d)
+        if pairs is not None:
+            return pair_differences(fit, *pairs, level)
         return self._final.difference(self._single(a), self._single(b), level=level)
 
     def chances(self, X: Comparisons, *, level: float = 0.95) -> dict[str, np.ndarray]:

@@ -22,10 +22,11 @@ from pairscore.data.features import Recipe, recipe_of
 from pairscore.errors import first_few
 from pairscore.estimators.results import OPEN_SHARE, Fit
 from pairscore.model.open_directions import is_open
+from pairscore.model.predict import contrast_errors
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
+class CategoryTerm:
     """A category, or a product with one, whose k coefficients only have a meaning together.
 
     ``columns`` (k) are those of the fit. ``contrasts`` (k x d) has each level against the average
@@ -76,7 +77,7 @@ class ShownCoefficients:
     """
 
     fit: Fit
-    terms: tuple[Term, ...] = ()
+    terms: tuple[CategoryTerm, ...] = ()
     rows: np.ndarray | None = None
 
     @cached_property
@@ -98,9 +99,8 @@ class ShownCoefficients:
         fit = self.fit
         if self.rows is None or fit.covariance is None:
             return fit.std_errors
-        variance = np.einsum("ij,ij->i", self.rows @ fit.covariance, self.rows)
         no_error = self.undetermined | fit.held_by_prior(self.rows)
-        return np.where(no_error, np.nan, np.sqrt(np.maximum(variance, 0.0)))
+        return np.where(no_error, np.nan, contrast_errors(self.rows, fit.covariance))
 
     @cached_property
     def is_reference(self) -> np.ndarray:
@@ -154,7 +154,8 @@ def shown_coefficients(fit: Fit) -> ShownCoefficients:
 def _weights(recipe: Recipe, name: str) -> np.ndarray:
     """How much each level of a category counts in what others are shown against."""
     levels = recipe.categorical[name]
-    if reference := recipe.reference.get(name):
+    reference = recipe.reference.get(name)
+    if reference:
         return np.array([float(level == reference) for level in levels])
     return np.full(len(levels), 1 / len(levels))
 
@@ -171,13 +172,14 @@ def _rows_before_centring(recipe: Recipe) -> np.ndarray:
     return rows
 
 
-def _terms(fit: Fit, recipe: Recipe, rows: np.ndarray) -> Iterable[Term]:
+def _terms(fit: Fit, recipe: Recipe, rows: np.ndarray) -> Iterable[CategoryTerm]:
     for name in recipe.categorical:
         columns = np.arange(len(rows))[recipe.blocks[name]]
         yield _centred_term(fit, recipe, name, name, columns, rows[columns])
     for pair, cells in recipe.product_blocks.items():
         categories = [name for name in pair if name in recipe.categorical]
-        name, columns = ":".join(pair), cells.ravel()
+        name = ":".join(pair)
+        columns = cells.ravel()
         if len(categories) == 1:
             yield _centred_term(fit, recipe, name, categories[0], columns, rows[columns])
         elif categories:
@@ -187,22 +189,40 @@ def _terms(fit: Fit, recipe: Recipe, rows: np.ndarray) -> Iterable[Term]:
             contrasts = own.reshape(len(columns), -1)
             reference = first_few(filter(None, map(recipe.reference.get, pair)))
             one_set = np.zeros(len(columns), dtype=int)
-            yield Term(name, columns, contrasts, contrasts, one_set, columns, (), reference, True)
+            yield CategoryTerm(
+                name,
+                columns=columns,
+                contrasts=contrasts,
+                shown=contrasts,
+                set_of=one_set,
+                cells=columns,
+                reference=reference,
+                is_product=True,
+            )
 
 
 def _centred_term(
     fit: Fit, recipe: Recipe, name: str, category: str, columns: np.ndarray, rows: np.ndarray
-) -> Term:
+) -> CategoryTerm:
     """A term with one coefficient for each level of a category, from ``rows`` (L x d)."""
-    weights, levels = _weights(recipe, category), recipe.categorical[category]
-    number, shown = connected_sets(fit, rows), np.zeros_like(rows)
+    weights = _weights(recipe, category)
+    number = connected_sets(fit, rows)
+    shown = np.zeros_like(rows)
     for one in np.unique(number):
         own = number == one
         if weights[own].any() and own.sum() > 1:
             shown[own] = rows[own] - weights[own] @ rows[own] / weights[own].sum()
-    cells = np.arange(fit.n_features)[recipe.blocks[category]]
-    against = levels, recipe.reference.get(category, ""), name != category
-    return Term(name, columns, rows - weights @ rows, shown, number, cells, *against)
+    return CategoryTerm(
+        name,
+        columns=columns,
+        contrasts=rows - weights @ rows,
+        shown=shown,
+        set_of=number,
+        cells=np.arange(fit.n_features)[recipe.blocks[category]],
+        levels=recipe.categorical[category],
+        reference=recipe.reference.get(category, ""),
+        is_product=name != category,
+    )
 
 
 def connected_sets(fit: Fit, rows: np.ndarray) -> np.ndarray:
@@ -213,8 +233,10 @@ def connected_sets(fit: Fit, rows: np.ndarray) -> np.ndarray:
     along = rows @ fit.open_directions
     reach = OPEN_SHARE * (1 + 2 * np.linalg.norm(rows / fit.feature_unit, axis=1))
     number = np.full(len(rows), -1)
-    while (left := np.flatnonzero(number < 0)).size:
-        first = left[0]
+    for first in range(len(rows)):
+        if number[first] >= 0:
+            continue
+        left = np.flatnonzero(number < 0)
         gap = np.abs(along[left] - along[first]).max(axis=1, initial=0.0)
         number[left[gap <= np.maximum(reach[left], reach[first])]] = number.max() + 1
     return number

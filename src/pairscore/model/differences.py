@@ -11,8 +11,15 @@ from pairscore.data.items import Items
 from pairscore.errors import plural
 from pairscore.estimators.results import Fit, KnownItems
 from pairscore.files.write import html_text
-from pairscore.model.items import known_items, refuse_unknown_abilities
-from pairscore.model.predict import FAR, PAIR_BLOCK, linear_scores, open_ends_of_pairs, score_errors
+from pairscore.model.items import ItemRows, known_items, refuse_unknown_abilities
+from pairscore.model.predict import (
+    FAR,
+    PAIR_BLOCK,
+    contrast_errors,
+    effect_difference_variance,
+    linear_scores,
+    open_ends_of_pairs,
+)
 
 MOST_SHOWN = 20  # pairs that are printed
 
@@ -54,91 +61,122 @@ class Difference:
             for value, low, high, chance, least, most, _ in zip(*first, strict=True)
         ]
         more = np.size(self.difference) - len(lines)
-        lines += [f"... and {plural(more, 'pair')} more; to_frame() has all"] * (more > 0)
+        if more > 0:
+            lines.append(f"... and {plural(more, 'pair')} more; to_frame() has all")
         return "\n".join(lines).replace("nan%", "nan").replace("nan", "unknown")
 
     def _repr_html_(self) -> str:
         if np.ndim(self.difference):
             few = {name: column[:MOST_SHOWN].tolist() for name, column in vars(self).items()}
             n = plural(len(self.difference), "pair")
-            first = f" (the first {MOST_SHOWN})" * (len(self.difference) > MOST_SHOWN)
+            first = f" (the first {MOST_SHOWN})" if len(self.difference) > MOST_SHOWN else ""
             return html_text(f"Differences of {n}{first}", (), few)
-        value, low, high, *chance, _ = vars(self).values()
-        rows = ("score difference", value, low, high), ("chance that the first wins", *chance)
-        columns = dict(zip(("", "estimate", "low", "high"), zip(*rows, strict=True), strict=True))
+        columns = {
+            "": ["score difference", "chance that the first wins"],
+            "estimate": [self.difference, self.probability],
+            "low": [self.low, self.probability_low],
+            "high": [self.high, self.probability_high],
+        }
         return html_text("Difference of two items", (), columns)
 
 
 def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
     """Score of the one item in ``a`` minus that of the one in ``b``."""
     one = np.zeros(1, dtype=int)
-    columns = vars(pair_differences(fit, (a, b), (one, one), level))
+    columns = vars(pair_differences(fit, ItemRows(a, one), ItemRows(b, one), level))
     return Difference(**{name: float(column[0]) for name, column in columns.items()})
 
 
-def pair_differences(
-    fit: Fit, tables: tuple[Items, Items], rows: tuple[np.ndarray, np.ndarray], level: float
-) -> Difference:
-    """Score differences of n pairs: rows (n,) of a first table less rows (n,) of a second.
+def pair_differences(fit: Fit, left: ItemRows, right: ItemRows, level: float) -> Difference:
+    """Score differences of n pairs: the items of ``left`` less those of ``right``.
 
     Without sides, context and judges. Features are formed for a block of pairs at a time.
     """
-    (a, b), (left, right) = tables, rows
-    values, errors = np.empty(len(left)), np.full(len(left), np.nan)
-    open_low, open_high = np.full((2, len(left)), np.nan)  # of what only a prior holds
     width = fit.width(level)
-    first = known_items(fit, a)
-    second = first if a is b else known_items(fit, b)
-    for start in range(0, len(left), PAIR_BLOCK):
-        block = slice(start, start + PAIR_BLOCK)
-        x, y = a.values[left[block]], b.values[right[block]]
-        values[block] = linear_scores(x - y, fit.coef)
-        if fit.covariance is not None:
-            along, unknown = x - y, fit.undetermined_contrasts(x - y)
-            if first is not None and second is not None:
-                along = first.share[left[block], None] * (x - fit.feature_mean)
-                along -= second.share[right[block], None] * (y - fit.feature_mean)
-            errors[block] = np.where(unknown, np.nan, score_errors(along, fit.covariance))
-            held = fit.held_by_prior(along) & ~unknown
-            if held.any():
-                open_low[block][held], open_high[block][held] = -np.inf, np.inf
-                if first is None:
-                    ends = fit.open_ends(along[held], values[block][held], width)
-                    open_low[block][held], open_high[block][held] = ends
-                errors[block][held] = np.nan
-    variance = np.zeros(len(left))
-    if first is not None and second is not None:
-        values += first.effect[left] - second.effect[right]
-        for items, row, known in ((a, left, first), (b, right, second)):
-            refuse_unknown_abilities(fit, known.effect, items.ids, row)
-        variance = _variance_of_effects(fit, (first, second), rows)
-        of_items = open_ends_of_pairs(fit, first.row[left], second.row[right], width)
-        for end, known_end in zip((open_low, open_high), of_items[1:], strict=True):
-            end[of_items[0]] = known_end[of_items[0]]
-    errors = np.hypot(errors, np.sqrt(variance))
-    half, law = width * errors, fit.outcome_law
-    averaged = fit.item_effects is not None and not fit.item_effects.free
-    spread = np.sqrt(variance) if averaged else np.zeros(len(left))
+    known_left = known_items(fit, left.items)
+    known_right = known_left if right.items is left.items else known_items(fit, right.items)
+    by_features = _by_features(fit, left, right, known_left, known_right, width)
+    values = by_features.values
+    errors = by_features.errors
+    held = by_features.held
+    open_low = by_features.low
+    open_high = by_features.high
+    spread = np.zeros(len(values))
+    if fit.item_effects is not None and known_left is not None and known_right is not None:
+        refuse_unknown_abilities(fit, known_left.effect, left.items.ids, left.rows)
+        refuse_unknown_abilities(fit, known_right.effect, right.items.ids, right.rows)
+        first = known_left.take(left.rows)
+        second = known_right.take(right.rows)
+        values = values + (first.effect - second.effect)
+        unknown = np.sqrt(effect_difference_variance(fit.item_effects, first, second))
+        errors = np.hypot(errors, unknown)
+        apart, low, high = open_ends_of_pairs(fit, first.row, second.row, width)
+        held = held | apart
+        open_low = np.where(apart, low, open_low)
+        open_high = np.where(apart, high, open_high)
+        if not fit.item_effects.free:
+            spread = unknown
+    low = np.where(held, open_low, values - width * errors)
+    high = np.where(held, open_high, values + width * errors)
+    law = fit.outcome_law
     loss, _, win = averaged_probabilities(law, values, spread)
-    ends = (
-        np.where(np.isnan(open_low), values - half, open_low),
-        np.where(np.isnan(open_high), values + half, open_high),
+    return Difference(
+        difference=values,
+        low=low,
+        high=high,
+        probability=win / (win + loss),
+        probability_low=law.win_chance(np.clip(low, -FAR, FAR)),
+        probability_high=law.win_chance(np.clip(high, -FAR, FAR)),
+        std_error=errors,
     )
-    low, high = (law.win_chance(np.clip(end, -FAR, FAR)) for end in ends)
-    return Difference(values, *ends, win / (win + loss), low, high, std_error=errors)
 
 
-def _variance_of_effects(
-    fit: Fit, known: tuple[KnownItems, KnownItems], rows: tuple[np.ndarray, np.ndarray]
-) -> np.ndarray:
-    """Variance of what is not known of the effects of two items, less each other, (n,)."""
-    from pairscore.effects.item_posterior import difference_variance, shared_variance
+@dataclass(frozen=True)
+class _ByFeatures:
+    """What features say of n differences: values and errors, NaN where they are not known.
 
-    assert fit.item_effects is not None
-    (left, right), places = rows, (known[0].row[rows[0]], known[1].row[rows[1]])
-    if fit.item_effects.component is not None:
-        return difference_variance(fit.item_effects, *places)
-    variance = known[0].variance[left] + known[1].variance[right]
-    variance = variance - 2 * shared_variance(fit.item_effects, *places)
-    is_same = (places[0] == places[1]) & (places[0] >= 0)
-    return np.where(is_same, 0.0, np.maximum(variance, 0.0))
+    Of those that only a prior holds, ``held``, the ends are ``low`` and ``high``.
+    """
+
+    values: np.ndarray
+    errors: np.ndarray
+    held: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def _by_features(
+    fit: Fit,
+    left: ItemRows,
+    right: ItemRows,
+    known_left: KnownItems | None,
+    known_right: KnownItems | None,
+    width: float,
+) -> _ByFeatures:
+    n = len(left.rows)
+    values = np.empty(n)
+    errors = np.full(n, np.nan)
+    held = np.zeros(n, dtype=bool)
+    low = np.full(n, -np.inf)
+    high = np.full(n, np.inf)
+    for start in range(0, n, PAIR_BLOCK):
+        block = slice(start, start + PAIR_BLOCK)
+        left_rows = left.rows[block]
+        right_rows = right.rows[block]
+        x = left.items.values[left_rows]
+        y = right.items.values[right_rows]
+        along = x - y
+        values[block] = linear_scores(along, fit.coef)
+        if fit.covariance is None:
+            continue
+        unknown = fit.undetermined_contrasts(along)
+        if known_left is not None and known_right is not None:
+            along = known_left.share[left_rows, None] * (x - fit.feature_mean)
+            along -= known_right.share[right_rows, None] * (y - fit.feature_mean)
+        held[block] = fit.held_by_prior(along) & ~unknown
+        no_error = unknown | held[block]
+        errors[block] = np.where(no_error, np.nan, contrast_errors(along, fit.covariance))
+        if known_left is None and held[block].any():
+            here = start + np.flatnonzero(held[block])
+            low[here], high[here] = fit.open_ends(along[held[block]], values[here], width)
+    return _ByFeatures(values, errors, held, low, high)

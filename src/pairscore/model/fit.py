@@ -32,11 +32,11 @@ from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.results import Estimate, Fit, ItemEffectsTest, Note
 from pairscore.estimators.ridge import RidgeCurve, choose_ridge
 from pairscore.estimators.settings import Settings
-from pairscore.model.intervals import _judge_facts, allow_for_judges, choose_inference
+from pairscore.model.intervals import allow_for_judges, choose_inference, judge_facts
 from pairscore.model.notes import extreme_items_of, feature_notes, odd_comparisons, side_notes
 from pairscore.model.open_directions import (
     ComparedItems,
-    compared_items,
+    ComparedRows,
     count_groups,
     of_smallest_norm,
     open_part,
@@ -46,7 +46,8 @@ from pairscore.model.predict import fitted_scores, item_scores
 from pairscore.model.record import record_of
 
 NOBODY_KNOWN = "a matrix of differences does not say who was compared"
-Estimator = Callable[[FitData, Settings, np.random.Generator], Estimate]
+SAMPLED_ROWS = 256  # items whose digits are looked at before those of all
+Estimator = Callable[[FitData, Settings], Estimate]
 
 
 def fit_comparisons(
@@ -85,21 +86,23 @@ def fit_comparisons(
     refuse_extremes(data)
     used = without_ties(data, settings.method) if settings.ties == "drop" else data
     used = used.with_relative_weights()
-    rng = np.random.default_rng(0)  # assigns folds and draws item effects
     with one_blas_thread:
-        result = estimate(used, settings, rng, has_items, item_groups, start, ridge, workers)
+        result = estimate(used, settings, has_items, item_groups, start, ridge, workers)
         fit = _keep(used, result, has_items)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
     if has_items:
         notes = [*odd_comparisons(data), *notes]
         fit = replace(fit, extreme_items=extreme_items_of(data))
-    expected, found = fit.new_items, (fit.agreement, settings.choose_l2)
-    if expected is not None and expected.is_hopeless(*found):
-        notes.append(many_features_note(fit.n_features, fit.n_items or 0, expected, *found))
+    if fit.new_items is not None and fit.new_items.is_hopeless(fit.agreement, settings.choose_l2):
+        notes.append(
+            many_features_note(
+                fit.n_features, fit.n_items or 0, fit.new_items, fit.agreement, settings.choose_l2
+            )
+        )
     fit, undecided = without_decisions(fit)
-    if used is not data:
-        fit = replace(fit, **_of_all(data, has_items))
     notes += undecided
+    if settings.ties == "drop" or data.weight is not None:
+        fit = replace(fit, **_of_all(data, has_items))
     return replace(fit, item_groups=item_groups).with_notes(notes), notes
 
 
@@ -117,7 +120,6 @@ def _of_all(data: Comparisons, has_items: bool) -> dict[str, Any]:
 def estimate(
     data: Comparisons,
     settings: Settings,
-    rng: np.random.Generator,
     has_items: bool = True,
     item_groups: np.ndarray | None = None,
     start: Fit | None = None,
@@ -130,20 +132,23 @@ def estimate(
     refuse_too_many_features(fit_data, n_counted(fit_data), settings)
     rows = np.flatnonzero(fit_data.compared)
     refuse_lost_digits(
-        data.items.values[rows[:: max(len(rows) // 256, 1)]],
-        compared_items(data.items.values, fit_data.compared)[0],
+        data.items.values[rows[:: max(len(rows) // SAMPLED_ROWS, 1)]],
+        ComparedRows(data.items.values, fit_data.compared).feature_ranges,
         data.items.feature_names,
     )
     if not fit_data.X.shape[1]:
-        settings, notes = without_features(fit_data, settings)
+        settings, notes = ability_settings(fit_data, settings)
     else:
         settings = allow_for_judges(data, settings)
         kind, notes = choose_inference(fit_data, settings)
         settings = replace(settings, inference=kind)
     if settings.choose_l2:
-        ridge = ridge or choose_ridge(fit_data, settings, rng, item_groups, workers)
-        settings, notes = replace(settings, l2=ridge.chosen), notes + ridge.notes
-    result = estimator_of(settings, has_items)(fit_data, settings, rng)
+        if ridge is None:
+            rng = np.random.default_rng(0)  # assigns items or comparisons to folds
+            ridge = choose_ridge(fit_data, settings, rng, item_groups, workers)
+        settings = replace(settings, l2=ridge.chosen)
+        notes = notes + ridge.notes
+    result = estimator_of(settings, has_items)(fit_data, settings)
     settings = result.settings or settings
     if settings.choose_item_effects:
         test = result.item_effects_test or ItemEffectsTest(reason=NOBODY_KNOWN)
@@ -177,16 +182,17 @@ def _new_items(data: FitData, settings: Settings, result: Estimate) -> NewItems 
 def estimator_of(settings: Settings, has_items: bool = True) -> Estimator:
     """The estimator for these settings; effects are loaded only where they are asked for."""
     if settings.method != "mle":
-        return lambda data, settings, rng: fit_closed_form(data, settings)
+        return fit_closed_form
     choose = settings.choose_item_effects and has_items
-    side = settings.side_effect and settings.inference is not None and has_items
-    if not (settings.by_comparison or settings.item_effects or choose or side):
-        return lambda data, settings, rng: fit_likelihood(data, settings)
-    from pairscore.effects.fit import fit_effects, fit_with_side
+    if settings.by_comparison or settings.item_effects or choose:
+        from pairscore.effects.fit import fit_effects
 
-    beyond = settings.by_comparison or settings.item_effects or choose
-    fit = fit_effects if beyond else fit_with_side
-    return lambda data, settings, rng: fit(data, settings)
+        return fit_effects
+    if settings.side_effect and settings.inference is not None and has_items:
+        from pairscore.effects.fit import fit_with_side
+
+        return fit_with_side
+    return fit_likelihood
 
 
 def number_item_groups(item_groups: Any, items: Items | None, settings: Settings) -> np.ndarray:
@@ -224,9 +230,8 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
     Parameters
     ----------
     result : Estimate
-    items : two functions
-        The range of each feature of the compared items, and what of them lies along the open
-        directions of a fit; None where the items are at several sites.
+    items : ComparedItems
+        None where the items are at several sites.
     facts : fields of Fit
         What the estimate does not know: ``n_items`` (None for plain differences), comparisons,
         ``record``, names; agreement and noise, where they are known already.
@@ -235,7 +240,7 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
     undetermined, open_directions, taken = open_part(result)
     low = high = np.full(len(result.coef), np.nan)
     if items is not None:
-        low, high = items[0]()
+        low, high = items.feature_ranges()
     not_yet = {"agreement": np.nan, "noise": np.nan, "tie_share": np.nan}
     fit = Fit(
         result.settings,
@@ -256,12 +261,13 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
         **not_yet | facts,
     )
     if fit.n_items is not None and items is not None:
-        n_groups = count_groups(fit, items[1])
+        n_groups = count_groups(fit, items)
         coef = of_smallest_norm(fit.coef, result.basis) if n_groups > 1 else fit.coef
         fit = replace(fit, n_groups=n_groups, coef=coef)
     if taken.size:
         coef, covariance = without_part(fit.coef, result.covariance, fit.feature_unit, taken)
-        fit, result = replace(fit, coef=coef), replace(result, covariance=covariance)
+        fit = replace(fit, coef=coef)
+        result = replace(result, covariance=covariance)
     return replace(fit, **errors_of(fit, result))
 
 
@@ -270,7 +276,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     assert result.settings is not None
     fit = fit_of(
         result,
-        compared_items(data.items.values, result.compared),
+        ComparedRows(data.items.values, result.compared),
         n_items=int(np.count_nonzero(result.compared)) if has_items else None,
         n_comparisons=data.number,
         record=record_of(None if has_items else data.fingerprint, data.seed),
@@ -284,12 +290,12 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         comparisons=data if has_items else None,
         recipe=data.items.recipe,
         new_items=result.new_items,
-        **_judge_facts(data, result),
+        **judge_facts(data, result),
     )
     if fit.effects is not None:
         fit = replace(fit, effects=replace(fit.effects, df_error=fit.df_error))
     if np.any(data.outcome == 0):
-        scale = result.decided_scale or scale_of_decided(fit, result.difference, data)
+        scale = result.decided_scale or _scale_of_decided(fit, result.difference, data)
         fit = replace(fit, decided_scale=scale)
     shares, loglik = agreement_and_noise(result.difference, data, fit.outcome_law, result.outcomes)
     fit = replace(fit, **shares, likelihood=likelihood_of(data, result, loglik))
@@ -299,8 +305,9 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         fit = replace(fit, judge_agreement=judge_agreement(data, fit.agreement))
     if not has_items:
         return fit
-    scores = result.scores if fit.coef is result.coef else None
-    scores = item_scores(fit, data.items) if scores is None else scores
+    scores = result.scores
+    if scores is None or not np.array_equal(fit.coef, result.coef):
+        scores = item_scores(fit, data.items)
     return replace(fit, fitted_scores=fitted_scores(fit, scores, result.compared, data.items.take))
 
 
@@ -311,15 +318,17 @@ def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
     """
     if result.covariance is None:
         return {}
-    d, side_error = fit.n_features, None
+    d = fit.n_features
+    side_error = None
     covariance = result.covariance[:d, :d]
     if result.effects is not None:
         errors = zip(result.effects.names, result.effects.std_errors.tolist(), strict=True)
         side_error = dict(errors).get("left")
     elif result.side_effect is not None:
-        is_open = result.side_basis is not None and bool(result.side_basis.undetermined[d])
-        is_open |= fit.recession is not None and bool(fit.recession.touched[d])
-        side_error = float("nan") if is_open else float(np.sqrt(result.covariance[d, d]))
+        is_open = result.side_basis is not None and result.side_basis.undetermined[d]
+        is_held = fit.recession is not None and fit.recession.touched[d]
+        has_error = not (is_open or is_held)
+        side_error = float(np.sqrt(result.covariance[d, d])) if has_error else float("nan")
     no_error = fit.undetermined | fit.held_by_prior(np.diag(fit.feature_unit))
     return {
         "covariance": covariance,
@@ -329,7 +338,7 @@ def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
     }
 
 
-def without_features(data: FitData, settings: Settings) -> tuple[Settings, list[Note]]:
+def ability_settings(data: FitData, settings: Settings) -> tuple[Settings, list[Note]]:
     """Items without features have abilities: each its own, or effects if these were asked for.
 
     Errors are those of the model: nothing is left that would show how items differ from it.
@@ -371,7 +380,9 @@ def agreement_and_noise(
     tie_share
         Share of ties.
     """
-    amount, total, is_tie = data.amount, total_of(data.amount), data.outcome == 0
+    amount = data.amount
+    total = total_of(amount)
+    is_tie = data.outcome == 0
     tied = float(amount[is_tie].sum()) if is_tie.any() else 0.0
     if known is None or tied:
         scaled = difference if law.scale == 1 else law.scale * difference
@@ -460,7 +471,7 @@ def without_decisions(fit: Fit) -> tuple[Fit, list[Note]]:
     return replace(fit, **unknown), [(PairscoreWarning, f"{text} are unknown.")]
 
 
-def scale_of_decided(fit: Fit, difference: np.ndarray, data: Comparisons) -> float:
+def _scale_of_decided(fit: Fit, difference: np.ndarray, data: Comparisons) -> float:
     """The factor from the ``difference`` of each comparison (M,) to the chances of decided ones."""
     number = data.amount / FitData(data, keep_sides=False).weight_unit
     return decided_scale(fit.outcome_law, difference, np.zeros(len(data)), data.outcome, number)

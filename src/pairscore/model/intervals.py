@@ -43,7 +43,7 @@ def allow_for_judges(data: Comparisons, settings: Settings) -> Settings:
     return replace(settings, inference=kind)
 
 
-def _judge_facts(data: Comparisons, result: Estimate) -> dict[str, Any]:
+def judge_facts(data: Comparisons, result: Estimate) -> dict[str, Any]:
     """For which judges intervals hold, and whether they differ in taste.
 
     Nothing where the data do not say who judged, or nobody asks for intervals.

@@ -1,13 +1,15 @@
 """Items that a fit is asked about: its own, by id or all of them, and new ones."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from pairscore.choices import UNKNOWN_RULES
 from pairscore.data.feature_options import apply_recipe
-from pairscore.data.features import read_plain, recipe_of
+from pairscore.data.features import LEAVE_OUT, read_plain, recipe_of
 from pairscore.data.folds import feature_keys
 from pairscore.data.items import (
     Items,
@@ -35,21 +37,31 @@ from pairscore.files.write import all_faults
 ID_KINDS = (str, int, np.integer)
 
 
-def compared_items(fit: Fit) -> Items:
+@dataclass(frozen=True)
+class ItemRows:
+    """One side of n pairs: rows (n,) of a table of items."""
+
+    items: Items
+    rows: np.ndarray
+
+
+def items_of_fit(fit: Fit) -> Items:
     """The items that were compared, from the comparisons or, without features, from the fit."""
-    effects, data = fit.item_effects, fit.comparisons
+    data = fit.comparisons
     if fit.n_features:
         if data is None:
             raise PairscoreError(
                 "the model does not have the items that it was fitted to; give a table of items."
             )
         return data.items.take(np.flatnonzero(data.compared))
+    effects = fit.item_effects
     assert effects is not None  # without features every fit has them
     known = np.flatnonzero(np.isfinite(effects.effect))
     ids = known if effects.ids is None else effects.ids[known]
     table = fit.record.get("table", "array")  # of a model that was saved without its comparisons
     backend = named_backend("array" if table == "file" else table)
-    backend = backend if data is None else data.items.backend
+    if data is not None:
+        backend = data.items.backend
     return Items(np.empty((len(known), 0)), (), ids, backend)
 
 
@@ -57,24 +69,24 @@ def item_of_id(fit: Fit, name: Any) -> Items:
     """One item of the fit, by its id."""
     if not fit.n_features:
         return read_names(name)
-    table, row = rows_of_ids(fit, np.array([name]))
-    return table.take(row)
+    one = rows_of_ids(fit, np.array([name]))
+    return one.items.take(one.rows)
 
 
-def rows_of_ids(fit: Fit, names: np.ndarray) -> tuple[Items, np.ndarray]:
+def rows_of_ids(fit: Fit, names: np.ndarray) -> ItemRows:
     """The items of the fit, and in which of their rows those with these ids (n,) stand."""
     if fit.n_features and fit.comparisons is None:
         raise PairscoreError(
             f"the model has no table in which to look up the item {names.tolist()[0]!r}; give its"
             " features."
         )
-    table = compared_items(fit) if fit.comparisons is None else fit.comparisons.items
+    table = items_of_fit(fit) if fit.comparisons is None else fit.comparisons.items
     rows = table.find_rows_by_text(names)
     if np.any(rows < 0):
         unknown = list(dict.fromkeys(names[rows < 0].tolist()))
         what = "in the table of the fit; give its features" if fit.n_features else "in the fit"
         raise PairscoreError(f"there is no item {first_few(map(repr, unknown))} {what}.")
-    return table, rows
+    return ItemRows(table, rows)
 
 
 def single_item(item: Any, read: Callable[[Any], Items]) -> Items:
@@ -94,8 +106,8 @@ def single_item(item: Any, read: Callable[[Any], Items]) -> Items:
 
 def pairs_of_ids(
     fit: Fit, a: Any, b: Any, n_features: int | None = None
-) -> tuple[Items, np.ndarray, np.ndarray] | None:
-    """The items of the fit, and the rows (n,) of both sides of pairs that are arrays of ids.
+) -> tuple[ItemRows, ItemRows] | None:
+    """Both sides of pairs that are arrays of ids, in the items of the fit.
 
     One of them may be a single id. None where neither is an array of ids, but an item, of
     ``n_features`` or as many as the fit has.
@@ -115,9 +127,13 @@ def pairs_of_ids(
             "difference takes two items, or two arrays of equally many ids, or one id and an array;"
             " for other pairs use Comparisons.from_pairs(items, left, right)."
         )
-    (table, left), (_, right) = rows_of_ids(fit, first), rows_of_ids(fit, second)
     n = sizes.pop()
-    return table, np.broadcast_to(left, n), np.broadcast_to(right, n)
+    left = rows_of_ids(fit, first)
+    right = rows_of_ids(fit, second)
+    return (
+        ItemRows(left.items, np.broadcast_to(left.rows, n)),
+        ItemRows(right.items, np.broadcast_to(right.rows, n)),
+    )
 
 
 def _array_of_ids(n_features: int, given: Any) -> np.ndarray | None:
@@ -140,14 +156,15 @@ def known_items(fit: Fit, items: Items) -> KnownItems | None:
     return effects.known(items.ids, np.empty(0) if by_id else feature_keys(items.values))
 
 
-def read_new_items(fit: Fit, items: Any) -> Items:
+def read_items_for(fit: Fit, items: Any) -> Items:
     """Items with the features of the fit, found by name; a dict of single values is one item."""
     if not fit.n_features and not isinstance(items, Items):
         return read_names(one_row(items) if isinstance(items, dict) else items)
     is_plain = fit.recipe is None or tuple(fit.recipe["features"]) == fit.names
     if is_plain or not isinstance(items, dict):
         id = ID_COLUMN if fit.recipe is None else fit.recipe["id"]
-        if (plain := read_plain(items, fit.names, id)) is not None:
+        plain = read_plain(items, fit.names, id)
+        if plain is not None:
             return plain
     items = one_row(items, fit.names) if isinstance(items, dict) else items
     if fit.recipe is None:
@@ -165,7 +182,8 @@ def refuse_unknown_abilities(
     if fit.item_effects is None or not fit.item_effects.free:
         return
     asked = np.arange(len(scores))[rows]
-    if len(unknown := asked[np.isnan(scores[asked])]):
+    unknown = asked[np.isnan(scores[asked])]
+    if len(unknown):
         named = dict.fromkeys((unknown if ids is None else ids[unknown]).tolist())
         raise PairscoreError(
             f"there is no item {first_few(map(repr, named))} in the fit, and a model without"
@@ -183,7 +201,8 @@ def scored_items(items: Any, read: Callable[[Any], Items]) -> Items:
         if frame is None:
             raise
     columns: dict[str, Any] = {str(name): column_of(frame, name) for name in frame.columns}
-    if (ids := ids_of(frame)) is not None:
+    ids = ids_of(frame)
+    if ids is not None:
         columns.setdefault(ID_COLUMN, Column(ids))
     table = Columns(columns)
     names = table[ID_COLUMN].tolist() if ID_COLUMN in table.columns else []
@@ -203,3 +222,24 @@ def scored_items(items: Any, read: Callable[[Any], Items]) -> Items:
     kept = np.setdiff1d(np.arange(len(table)), bad)
     found = read(table.take(kept))
     return replace(found, backend=backend_of(frame), ids=kept if found.ids is None else found.ids)
+
+
+def items_to_rank(fit: Fit, items: Any, unknown: str) -> Items:
+    """The items of a ranking: all that were compared unless given.
+
+    Items that cannot be scored are an error, or are left out where ``unknown`` is "skip".
+    """
+    if unknown not in UNKNOWN_RULES:
+        raise PairscoreError(f"unknown is {unknown!r}; use 'stop' or 'skip'.")
+    if items is None:
+        return items_of_fit(fit)
+    read = partial(read_items_for, fit)
+    if unknown == "skip" and not isinstance(items, Items):
+        return scored_items(items, read)
+    try:
+        return read(items)
+    except BadEntriesError as error:
+        remedy = f"{error.remedy.partition(LEAVE_OUT)[0]}, or rank the others with unknown='skip'"
+        raise BadEntriesError(
+            error.what, remedy, error.table, error.entries, error.reason
+        ) from None

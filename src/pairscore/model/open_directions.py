@@ -6,8 +6,8 @@ v'(x - y) = 0 for every open direction, so items with the same v'x form a group.
 and ranks hold within a group.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from pairscore.core.linalg import SMALLEST_SHARE, Basis
 from pairscore.core.moments import feature_range
 from pairscore.estimators.results import OPEN_SHARE, Estimate, Fit
 
-MOST_NAMED = 3  # features that a group is named by: 'year=2001, site=4'
+MOST_NAMED_FEATURES = 3  # features that a group is named by: 'year=2001, site=4'
 N_PROJECTIONS = 3  # of many open directions; by chance two groups do not agree in all of them
 
 
@@ -57,7 +57,8 @@ def without_part(
     ``unit`` (d). Score differences of items that are alike in them, and so of any two that met,
     stay the same.
     """
-    along, d = unit[:, None] * directions, len(coef)
+    d = len(coef)
+    along = unit[:, None] * directions
     project = np.eye(d if covariance is None else len(covariance))
     project[:d, :d] -= directions @ (unit[:, None] * along).T
     rest = project[:d, :d] @ coef
@@ -125,21 +126,42 @@ class OpenPart:
 
 def names_groups(fit: Fit) -> bool:
     """Whether groups have a name: every open feature is open by itself, and few of them vary."""
-    each_alone = fit.open_directions.shape[1] == fit.undetermined.sum()
-    return bool(each_alone and (fit.undetermined & (fit.feature_sd > 0)).sum() <= MOST_NAMED)
+    each_alone = fit.open_directions.shape[1] == np.count_nonzero(fit.undetermined)
+    varying = np.count_nonzero(fit.undetermined & (fit.feature_sd > 0))
+    return bool(each_alone and varying <= MOST_NAMED_FEATURES)
 
 
-ComparedItems = tuple[Callable[[], tuple[np.ndarray, np.ndarray]], Callable[[Fit], OpenPart]]
+class ComparedItems(Protocol):
+    """What a model keeps of the features of the compared items, wherever these are."""
+
+    def feature_ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest value of each feature, shape (d,) each."""
+        ...
+
+    def open_part(self, fit: Fit) -> "OpenPart":
+        """What of each item lies along the open directions of a fit."""
+        ...
 
 
-def compared_items(values: np.ndarray, mask: np.ndarray) -> ComparedItems:
-    """Of items with features ``values`` (N x d), those of a mask (N)."""
-    return lambda: feature_range(values, mask), lambda fit: OpenPart.of_values(fit, values[mask])
+@dataclass(frozen=True)
+class ComparedRows:
+    """Of items with features ``values`` (N x d) in memory, those of a ``mask`` (N)."""
+
+    values: np.ndarray
+    mask: np.ndarray
+
+    def feature_ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        return feature_range(self.values, self.mask)
+
+    def open_part(self, fit: Fit) -> OpenPart:
+        return OpenPart.of_values(fit, self.values[self.mask])
 
 
-def count_groups(fit: Fit, open_part: Callable[[Fit], OpenPart]) -> int:
+def count_groups(fit: Fit, items: ComparedItems) -> int:
     """How many groups the compared items fall into."""
-    return int(open_part(fit).groups().max(initial=0)) + 1 if fit.open_directions.size else 1
+    if not fit.open_directions.size:
+        return 1
+    return int(items.open_part(fit).groups().max(initial=0)) + 1
 
 
 def without_open_part(fit: Fit, centred: np.ndarray) -> np.ndarray:
@@ -153,7 +175,7 @@ def without_open_part(fit: Fit, centred: np.ndarray) -> np.ndarray:
     return centred - centred @ V @ np.linalg.pinv(V.T @ across) @ across.T
 
 
-def number_groups(fit: Fit, part: OpenPart) -> tuple[np.ndarray, np.ndarray]:
+def named_groups(fit: Fit, part: OpenPart) -> tuple[np.ndarray, np.ndarray]:
     """Number of each item's group from 0 (n), and what the groups are called.
 
     By their open features ('year=2001'), from small to large; or by numbers ('group 1'), in the

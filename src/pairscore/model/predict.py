@@ -13,7 +13,7 @@ from pairscore.core.ties import OutcomeLaw
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError
-from pairscore.estimators.results import Fit
+from pairscore.estimators.results import Fit, ItemEffects, KnownItems
 from pairscore.model.items import known_items, refuse_unknown_abilities
 
 Outcomes = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -55,7 +55,7 @@ def neutral_chances(fit: Fit, items: Items, left: np.ndarray, right: np.ndarray)
     return win / (win + loss)
 
 
-def score_errors(centred: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+def contrast_errors(centred: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Standard error of each score, relative to the average training item."""
     return np.sqrt(np.maximum(np.einsum("ij,ij->i", centred @ covariance, centred), 0.0))
 
@@ -78,7 +78,7 @@ def fitted_scores(
     if fit.covariance is not None:
         centred = items.values - fit.feature_mean
         unknown = fit.undetermined_contrasts(centred) | fit.held_by_prior(centred)
-        errors = np.where(unknown, np.nan, score_errors(centred, fit.covariance))
+        errors = np.where(unknown, np.nan, contrast_errors(centred, fit.covariance))
     if (known := known_items(fit, items)) is not None:
         errors = np.sqrt((known.share * errors) ** 2 + known.variance)
     return np.stack([scores[rows], errors])
@@ -97,24 +97,33 @@ def score_differences(fit: Fit, data: Comparisons) -> np.ndarray:
 
 
 def difference_spread(fit: Fit, data: Comparisons) -> np.ndarray:
-    """Standard deviation of what is not known of each score difference with item effects, (M,).
+    """Standard deviation of what is not known of each score difference with item effects, (M,)."""
+    from pairscore.effects.circumstances import judges_sharpness
+
+    known = known_items(fit, data.items)
+    if fit.item_effects is None or known is None:
+        return np.zeros(len(data))
+    left, right = known.take(data.left), known.take(data.right)
+    variance = effect_difference_variance(fit.item_effects, left, right)
+    return np.sqrt(variance) * np.abs(judges_sharpness(data, fit.judges))
+
+
+def effect_difference_variance(
+    effects: ItemEffects, first: KnownItems, second: KnownItems
+) -> np.ndarray:
+    """Variance of what is not known of the effects of two items, less each other, (n,).
 
     The difference of two normal effects has the sum of their variances, less twice what they share:
     two items that met are known better against each other than each by itself.
     """
-    from pairscore.effects.circumstances import judges_sharpness
     from pairscore.effects.item_posterior import difference_variance, shared_variance
 
-    known = known_items(fit, data.items)
-    variance: Any = 2 * fit.item_effects.sigma2 if fit.item_effects is not None else 0.0
-    if known is not None and fit.item_effects is not None:
-        rows = known.row[data.left], known.row[data.right]
-        variance = known.variance[data.left] + known.variance[data.right]
-        if fit.item_effects.component is not None:
-            variance = difference_variance(fit.item_effects, *rows)
-        else:
-            variance = variance - 2 * shared_variance(fit.item_effects, *rows)
-    return np.sqrt(np.maximum(variance, 0.0)) * np.abs(judges_sharpness(data, fit.judges))
+    if effects.component is not None:
+        return difference_variance(effects, first.row, second.row)
+    variance = first.variance + second.variance
+    variance = variance - 2 * shared_variance(effects, first.row, second.row)
+    is_same = (first.row == second.row) & (first.row >= 0)
+    return np.where(is_same, 0.0, np.maximum(variance, 0.0))
 
 
 def score_intervals(fit: Fit, data: Comparisons, width: float) -> tuple[np.ndarray, np.ndarray]:

@@ -8,20 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import UNKNOWN_RULES
 from pairscore.core.quantiles import scheffe_width
-from pairscore.data.comparisons import Comparisons
-from pairscore.data.features import LEAVE_OUT
 from pairscore.data.folds import feature_keys
 from pairscore.data.items import Items, table_like
-from pairscore.errors import BadEntriesError, PairscoreError
+from pairscore.errors import PairscoreError
 from pairscore.estimators.recession import MOST_CONTRASTS
 from pairscore.estimators.results import OPEN_SHARE, Fit, KnownItems
-from pairscore.model.differences import Difference, item_difference, pair_differences
 from pairscore.model.intervals import ability_intervals
-from pairscore.model.items import pairs_of_ids, refuse_unknown_abilities, scored_items
-from pairscore.model.open_directions import OpenPart, number_groups, without_open_part
-from pairscore.model.predict import linear_scores, pair_chances, score_errors
+from pairscore.model.items import refuse_unknown_abilities
+from pairscore.model.open_directions import OpenPart, named_groups, without_open_part
+from pairscore.model.predict import contrast_errors, linear_scores
 from pairscore.model.scales import average_score, scale_of
 
 MOST_PLACES = 1000  # compared items that a place among the fitted ones is counted by
@@ -265,7 +261,7 @@ class _ItemTable:
         errors, (low, high) = np.full(n, np.nan), np.full((2, n), np.nan)
         if fit.covariance is not None:
             held = fit.held_by_prior(centred) & ~unknown
-            errors = np.where(unknown | held, np.nan, score_errors(centred, fit.covariance))
+            errors = np.where(unknown | held, np.nan, contrast_errors(centred, fit.covariance))
             low[held], high[held] = -np.inf, np.inf
             if fit.item_effects is None:
                 low[held], high[held] = fit.ends_by_comparisons(centred[held], width)
@@ -338,7 +334,7 @@ def rank_pieces(
     if fit.n_groups == 1:
         order, *ranks = _rank_rows(fit, scores, variance, centred, width, sure)
     else:
-        group, names = number_groups(fit, OpenPart(table.place, table.size))
+        group, names = named_groups(fit, OpenPart(table.place, table.size))
         order, *ranks = _rank_groups(fit, scores, variance, centred, width, group)
         groups = {"group": names[group[order]]}
     scores, half = scores[order] - average_score(fit), width * errors[order]
@@ -424,78 +420,3 @@ def rank_items(fit: Fit, items: Items, **asked: Any) -> Any:
     columns = rank_pieces(fit, lambda: [items.values], ids=lambda: items.ids, **asked)
     rows = columns.pop("row")
     return table_like(items, {"id": rows if items.ids is None else items.ids[rows], **columns})
-
-
-class PairPredictions:
-    """What :class:`~pairscore.RankRegression` says of items, of single pairs and of many."""
-
-    def rank(
-        self: Any,
-        items: Any = None,
-        *,
-        level: float = 0.95,
-        simultaneous: bool = False,
-        scale: str = "link",
-        unknown: str = "stop",
-    ) -> Any:
-        """Rank items, old or new, highest first, as a table of the caller's kind.
-
-        Columns: id; score, low, high (less the average compared item); rank, rank_low, rank_high;
-        outside (a feature lies beyond all compared items); place_low, place_high (where a new item
-        would be among them); group, such as ``year=2001``, where only items alike in some feature
-        met: ranks are within groups. Equal scores keep their order and share a rank: 1, 2, 2, 4.
-
-        Parameters
-        ----------
-        items : table, a dict of one item, or (without features) ids
-            All that were compared unless given.
-        level : float
-            Of the intervals; without inference these are NaN, and ranks span all.
-        simultaneous : bool
-            Intervals that hold for all items together (Scheffe), which are wider.
-        scale : {"link", "0-100", "elo", "wins"}
-            Of scores: see ``pairscore.model.scales.scale_of``.
-        unknown : {"stop", "skip"}
-            Items that cannot be scored (a level that the fit did not know, a missing value) are an
-            error, or are left out of the ranking with a warning that lists them.
-        """
-        asked = {"level": level, "simultaneous": simultaneous, "scale": scale}
-        if unknown not in UNKNOWN_RULES:
-            raise PairscoreError(f"unknown is {unknown!r}; use 'stop' or 'skip'.")
-        fit = self._fitted()
-        if unknown == "skip" and items is not None and not isinstance(items, Items):
-            return rank_items(fit, scored_items(items, self.items), **asked)
-        try:
-            table = self.items(items)
-        except BadEntriesError as error:
-            remedy = (
-                f"{error.remedy.partition(LEAVE_OUT)[0]}, or rank the others with unknown='skip'"
-            )
-            raise BadEntriesError(
-                error.what, remedy, error.table, error.entries, error.reason
-            ) from None
-        return rank_items(fit, table, **asked)
-
-    def difference(self: Any, a: Any, b: Any = None, *, level: float = 0.95) -> Difference:
-        """Score of ``a`` minus score of ``b``, with its interval and the chance that ``a`` wins.
-
-        Each is one item: its id, a table of one row, or its features in a row. Two arrays of ids,
-        or ``Comparisons`` alone, are many pairs: the result has arrays. Whole numbers are ids
-        unless they are as many as the features.
-        """
-        fit, pairs = self._fitted(), None
-        if isinstance(a, Comparisons):
-            data = self._comparisons(a)
-            pairs = data.items, data.left, data.right
-        elif (pairs := pairs_of_ids(fit, a, b)) is None:
-            return item_difference(fit, self._item(a), self._item(b), level)
-        table, *rows = pairs
-        return pair_differences(fit, (table, table), (rows[0], rows[1]), level)
-
-    def chances(self: Any, X: Comparisons, *, level: float = 0.95) -> dict[str, np.ndarray]:
-        """Chance that left wins each comparison, with its interval: columns chance, low, high.
-
-        As in :meth:`predict_proba`; with tie, tie_low and tie_high where ties have a probability.
-        ``Comparisons.from_pairs`` makes comparisons that have no winner yet.
-        """
-        return pair_chances(self.result_, self._comparisons(X), level)

@@ -42,7 +42,7 @@ def worth_table(fit: Fit, items: Items) -> Any:
 
 
 @dataclass(frozen=True)
-class Scale:
+class ScoreScale:
     """How scores are shown: ``show`` takes scores less that of the average compared item.
 
     It never decreases, so that the ends of an interval may be shown as the score is.
@@ -72,7 +72,7 @@ def average_line(fit: Fit) -> str:
     return f"the average of the {n} items that wins link both ways" if n else AVERAGE
 
 
-def scale_of(fit: Fit, name: str = "link") -> Scale:
+def scale_of(fit: Fit, name: str = "link") -> ScoreScale:
     """The scale of this name for the scores of a fit.
 
     Of a score c, less that of the average compared item:
@@ -86,7 +86,7 @@ def scale_of(fit: Fit, name: str = "link") -> Scale:
         raise PairscoreError(f"scale is {name!r}; use one of {first_few(map(repr, SCALES))}.")
     if name == "link":
         of = f"on the {fit.link.name} scale"
-        return Scale(name, f"0 is {average_item(fit)}, {of}", lambda c: c)
+        return ScoreScale(name, f"0 is {average_item(fit)}, {of}", lambda c: c)
     if name == "elo":
         if fit.link.name != "logit":
             raise PairscoreError(
@@ -97,11 +97,11 @@ def scale_of(fit: Fit, name: str = "link") -> Scale:
         decided = " in decided comparisons" if fit.tie_share > 0 else ""
         words = f"Elo: 1500 is {average_item(fit)}, 400 points more are odds of ten to one{decided}"
         unit = ELO_POINTS / fit.outcome_law.difference_at_odds(ELO_ODDS)
-        return Scale(name, words, lambda c: ELO_AVERAGE + unit * c)
+        return ScoreScale(name, words, lambda c: ELO_AVERAGE + unit * c)
     return _scale_over_items(fit, name)
 
 
-def _scale_over_items(fit: Fit, name: str) -> Scale:
+def _scale_over_items(fit: Fit, name: str) -> ScoreScale:
     """The scales that need to know the scores of the compared items."""
     if fit.fitted_scores is None:
         raise PairscoreError(
@@ -117,14 +117,14 @@ def _scale_over_items(fit: Fit, name: str) -> Scale:
                 " same score; use scale='link'."
             )
         words = "0 is the lowest compared item and 100 the highest"
-        return Scale(name, words, lambda c: 100 * (c - low) / (high - low))
+        return ScoreScale(name, words, lambda c: 100 * (c - low) / (high - low))
     if fit.n_groups > 1:
         raise PairscoreError(
             f"scale='wins' is against all compared items, and these fall into {fit.n_groups} groups"
             " that cannot be compared with each other; use scale='link'."
         )
     words = "wins of 100 decided comparisons with the compared items"
-    return Scale(name, words, lambda c: 100 * _mean_chance(fit.outcome_law, c, known))
+    return ScoreScale(name, words, lambda c: 100 * _mean_chance(fit.outcome_law, c, known))
 
 
 def _mean_chance(law: OutcomeLaw, scores: np.ndarray, others: np.ndarray) -> np.ndarray:

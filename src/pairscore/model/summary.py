@@ -12,7 +12,7 @@ from pairscore.data.features import recipe_of
 from pairscore.errors import first_few
 from pairscore.estimators.results import Fit
 from pairscore.files.write import html_text, plain, row_records, text_table
-from pairscore.model.categories import Term, shown_coefficients
+from pairscore.model.categories import CategoryTerm, shown_coefficients
 from pairscore.model.contrasts import (
     PARTLY,
     JointTest,
@@ -21,7 +21,7 @@ from pairscore.model.contrasts import (
     statistic_name,
 )
 from pairscore.model.intervals import ability_intervals, intervals_in_words
-from pairscore.model.items import compared_items
+from pairscore.model.items import items_of_fit
 from pairscore.model.notes import FEWEST_OF_ITEM
 from pairscore.model.predict import item_scores, neutral_chance
 from pairscore.model.ranks import shared_ranks
@@ -60,7 +60,7 @@ class Summary:
         self.shown = shown_coefficients(fit)
 
     @cached_property
-    def tests(self) -> list[tuple[Term, JointTest]]:
+    def tests(self) -> list[tuple[CategoryTerm, JointTest]]:
         """The joint test of each category, and of each product with one."""
         return category_tests(self.shown)
 
@@ -284,7 +284,7 @@ class Summary:
 
     def _meaning_of_abilities(self) -> str:
         """How often the highest item wins against the lowest."""
-        fit, items = self._fit, compared_items(self._fit)
+        fit, items = self._fit, items_of_fit(self._fit)
         scores = item_scores(fit, items)
         first, last = np.argsort(-scores, kind="stable")[[0, -1]].tolist()  # two, if all are equal
         share = 100 * neutral_chance(fit, items, first, last)
@@ -479,7 +479,7 @@ def interval_in_words(low: float, high: float, style: str = ".4g") -> str:
     return f"[{_number(low, style)}, {_number(high, style)}]"
 
 
-def _category_record(term: Term, test: JointTest) -> dict[str, Any]:
+def _category_record(term: CategoryTerm, test: JointTest) -> dict[str, Any]:
     """What JSON has of a category: its joint test, and which levels can be compared."""
     record = {"name": term.name, "reference": term.reference or None, "sets": term.sets}
     return record | {name: one for name, one in vars(test).items() if name != "names"}

@@ -22,7 +22,7 @@ from pairscore.estimators.closed_form import covariance_error_sums
 from pairscore.estimators.pairing import fourth_power
 from pairscore.estimators.results import Fit
 from pairscore.files.partitions import Partition
-from pairscore.model.open_directions import ComparedItems, OpenPart, compared_items
+from pairscore.model.open_directions import ComparedItems, ComparedRows, OpenPart
 from pairscore.model.predict import fitted_scores, linear_scores
 from pairscore.streaming.engines import Engine, Range, Sums
 from pairscore.streaming.passes import Rows as RowSource
@@ -124,27 +124,34 @@ class ItemTable:
         """See :func:`pairscore.estimators.checks.refuse_lost_digits`; of the items of a mask."""
         rows = np.flatnonzero(mask)
         some = self.take(rows[:: max(len(rows) // 256, 1)])
-        refuse_lost_digits(some, self.compared(mask)[0], names)
+        refuse_lost_digits(some, self.compared(mask).feature_ranges, names)
 
     def compared(self, mask: np.ndarray) -> ComparedItems:
         """The items of a mask, for what a model keeps of them."""
         if isinstance(self.X, np.ndarray):
-            return compared_items(self.X, mask)
-
-        def feature_ranges() -> tuple[np.ndarray, np.ndarray]:
-            found: FeatureRange = self.over(_range, mask)
-            return found.low, found.high
-
-        def open_part(fit: Fit) -> OpenPart:
-            found: Rows = self.over(partial(_open_part, fit=fit), mask)
-            return OpenPart(found.values[:, :-1], found.values[:, -1])
-
-        return feature_ranges, open_part
+            return ComparedRows(self.X, mask)
+        return ComparedInParts(self, mask)
 
     def fitted_scores(self, fit: Fit, names: tuple[str, ...], mask: np.ndarray) -> np.ndarray:
         """See :func:`pairscore.model.predict.fitted_scores`."""
         found: Rows = self.over(partial(_scores, coef=fit.coef))
         return fitted_scores(fit, found.values, mask, lambda rows: Items(self.take(rows), names))
+
+
+@dataclass(frozen=True)
+class ComparedInParts:
+    """Of the items of a table in files, those of a ``mask`` (N)."""
+
+    table: ItemTable
+    mask: np.ndarray
+
+    def feature_ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        found: FeatureRange = self.table.over(_range, self.mask)
+        return found.low, found.high
+
+    def open_part(self, fit: Fit) -> OpenPart:
+        found: Rows = self.table.over(partial(_open_part, fit=fit), self.mask)
+        return OpenPart(found.values[:, :-1], found.values[:, -1])
 
 
 # -- tasks: called with some rows of the table -------------------------------------------------
