@@ -11,7 +11,7 @@ from pairscore.errors import FewItemsWarning, plural
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.settings import Settings
 
-FEW_ITEMS = 50
+FEW_ITEMS = 50  # below which item-robust intervals come with a warning
 OTHER_JUDGES = "allow for other items and other judges"
 KINDS = {
     "items": "item-robust",
@@ -86,7 +86,8 @@ def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[No
     wanted = "items" if settings.inference == "auto" else settings.inference
     if wanted not in ("items", "items+judges") or not data.has_items:
         return ("model" if wanted else None), []
-    n, parameters = data.n_items, data.X.shape[1] + settings.side_effect
+    n = data.n_items
+    parameters = data.X.shape[1] + (1 if settings.side_effect else 0)
     if n <= parameters + 1:
         text = (
             f"{plural(n, 'item')} with {plural(parameters, 'parameter')} leave nothing to"

@@ -29,21 +29,27 @@ LONGEST_TABLE = 200_000  # items whose ids are looked at; beyond, it would be fe
 
 def feature_notes(fit: Fit, result: Estimate) -> list[Note]:
     """Which features the comparisons say nothing of, and what is known nevertheless."""
-    is_open, shown = fit.undetermined, shown_coefficients(fit)
+    is_open = fit.undetermined
+    shown = shown_coefficients(fit)
     if shown.terms:  # the constant that levels have in common is open by definition, and not shown
         is_open = is_open & (shown.undetermined | shown.in_several_sets)
     if result.side_basis is not None:  # has a note of its own
         is_open = is_open & ~result.side_basis.undetermined[: fit.n_features]
-    apart = is_open & (fit.feature_sd > 0) & (fit.n_groups > 1)
+    apart = is_open & (fit.feature_sd > 0)
+    if fit.n_groups == 1:
+        apart = np.zeros_like(apart)
     notes: list[Note] = []
-    if names := _names(fit, is_open & ~apart):
+    constant = _names(fit, is_open & ~apart)
+    if constant:
+        are = "is" if len(constant) == 1 else "are"
         text = (
-            f"{plural(len(names), 'feature')} {'is' if len(names) == 1 else 'are'} constant or a"
-            f" combination of others among the compared items: {first_few(map(repr, names), 10)};"
+            f"{plural(len(constant), 'feature')} {are} constant or a combination of others among"
+            f" the compared items: {first_few(map(repr, constant), 10)};"
             " the solution of smallest norm is taken and their intervals are unknown."
         )
         notes.append((CollinearFeaturesWarning, text))
-    if names := _names(fit, apart):
+    names = _names(fit, apart)
+    if names:
         alone = fit.open_directions.shape[1] == np.count_nonzero(fit.undetermined)
         effect = "its effect is" if len(names) == 1 or not alone else "their effects are"
         text = (
@@ -159,7 +165,8 @@ def extreme_items_of(data: Comparisons) -> dict[str, dict[str, Any]]:
     """The same, of comparisons in memory."""
     number = np.ones(len(data)) if data.count is None else data.count
     number = np.where((data.amount > 0) & (data.left != data.right), number, 0.0)
-    n, share = len(data.items), 0.5 + 0.5 * data.outcome
+    n = len(data.items)
+    share = 0.5 + 0.5 * data.outcome
     won = np.bincount(data.left, number * share, n) + np.bincount(
         data.right, number * (1 - share), n
     )

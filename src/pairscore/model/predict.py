@@ -17,8 +17,8 @@ from pairscore.estimators.results import Fit, ItemEffects, KnownItems
 from pairscore.model.items import known_items, refuse_unknown_abilities
 
 Outcomes = tuple[np.ndarray, np.ndarray, np.ndarray]
-KEPT_SCORES = 5000  # of compared items, evenly spaced in rank
-PAIR_BLOCK = 4096  # pairs at a time whose features are formed
+KEPT_SCORES = 5000  # of compared items, evenly spaced in rank: size of a file against places
+PAIR_BLOCK = 4096  # pairs at a time whose features are formed, so that memory is that of a block
 FAR = 500.0  # a score difference that is as good as infinite
 
 
@@ -79,7 +79,8 @@ def fitted_scores(
         centred = items.values - fit.feature_mean
         unknown = fit.undetermined_contrasts(centred) | fit.held_by_prior(centred)
         errors = np.where(unknown, np.nan, contrast_errors(centred, fit.covariance))
-    if (known := known_items(fit, items)) is not None:
+    known = known_items(fit, items)
+    if known is not None:
         errors = np.sqrt((known.share * errors) ** 2 + known.variance)
     return np.stack([scores[rows], errors])
 
@@ -103,7 +104,8 @@ def difference_spread(fit: Fit, data: Comparisons) -> np.ndarray:
     known = known_items(fit, data.items)
     if fit.item_effects is None or known is None:
         return np.zeros(len(data))
-    left, right = known.take(data.left), known.take(data.right)
+    left = known.take(data.left)
+    right = known.take(data.right)
     variance = effect_difference_variance(fit.item_effects, left, right)
     return np.sqrt(variance) * np.abs(judges_sharpness(data, fit.judges))
 
@@ -144,15 +146,19 @@ def score_intervals(fit: Fit, data: Comparisons, width: float) -> tuple[np.ndarr
         slope_errors,
     )
 
-    known, X = known_items(fit, data.items), data.items.values
+    known = known_items(fit, data.items)
+    X = data.items.values
     carried = X - fit.feature_mean
     carried = carried if known is None else known.share[:, None] * carried
-    slope, eta = judges_sharpness(data, fit.judges), score_differences(fit, data)
+    slope = judges_sharpness(data, fit.judges)
+    eta = score_differences(fit, data)
     unknown = np.zeros(len(data)) if fit.item_effects is None else difference_spread(fit, data)
     scores = item_scores(fit, data.items)
     for start in range(0, len(data), PAIR_BLOCK):
         rows = slice(start, start + PAIR_BLOCK)
-        block, left, right = data[rows], data.left[rows], data.right[rows]
+        block = data[rows]
+        left = data.left[rows]
+        right = data.right[rows]
         along = slope[rows, None] * (carried[left] - carried[right])
         variance = np.einsum("ij,ij->i", along @ fit.covariance, along)
         beside = effect_columns(block, fit.effects, fit.side_effect, slope[rows])
@@ -164,15 +170,16 @@ def score_intervals(fit: Fit, data: Comparisons, width: float) -> tuple[np.ndarr
         whole = np.hstack([along, beside])
         low[rows], high[rows] = fit.interval_ends(whole, eta[rows], errors, width)
         if known is not None:
-            ends = open_ends_of_pairs(fit, known.row[left], known.row[right], width)
+            apart, least, most = open_ends_of_pairs(fit, known.row[left], known.row[right], width)
             beyond = eta[rows] - slope[rows] * (scores[left] - scores[right])
             error = width * np.sqrt(np.maximum(_effects_variance(fit, along, beside), 0.0))
-            least, most = stretched(ends[1], ends[2], slope[rows])
-            low[rows] = np.where(ends[0], least + beyond - error, low[rows])
-            high[rows] = np.where(ends[0], most + beyond + error, high[rows])
+            least, most = stretched(least, most, slope[rows])
+            low[rows] = np.where(apart, least + beyond - error, low[rows])
+            high[rows] = np.where(apart, most + beyond + error, high[rows])
         if known is not None or fit.judges is not None:
             held = fit.held_by_prior(whole)
-            low[rows][held], high[rows][held] = -np.inf, np.inf
+            low[rows][held] = -np.inf
+            high[rows][held] = np.inf
     return low, high
 
 
@@ -250,7 +257,8 @@ def expected_outcomes(fit: Fit, data: Comparisons) -> tuple[np.ndarray, np.ndarr
         variance = variance * share_of_coin(mean, data.outcome, data.amount)
     if fit.ties == "drop":
         tied = data.outcome == 0
-        mean, variance = np.where(tied, 0.5, mean), np.where(tied, 0.0, variance)
+        mean = np.where(tied, 0.5, mean)
+        variance = np.where(tied, 0.0, variance)
     return mean, variance
 
 
@@ -261,12 +269,11 @@ def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndar
     With context, judge and side. The chance is averaged over what is not known of the items'
     effects; the interval is for the chance between these two items, whatever their effects.
     """
-    eta, law = score_differences(fit, data), fit.outcome_law
-    ends = score_intervals(fit, data, fit.width(level))
+    law = fit.outcome_law
+    low, high = score_intervals(fit, data, fit.width(level))
     loss, tie, win = outcome_probabilities(fit, data)
-    (loss_low, tie_a, win_low), (loss_high, tie_b, win_high) = (
-        law.probabilities(np.clip(end, -FAR, FAR)) for end in ends
-    )
+    loss_low, tie_low, win_low = law.probabilities(np.clip(low, -FAR, FAR))
+    loss_high, tie_high, win_high = law.probabilities(np.clip(high, -FAR, FAR))
     columns = {
         "chance": win / (win + loss),
         "low": win_low / (win_low + loss_low),
@@ -276,9 +283,10 @@ def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndar
         return columns
     # a tie is likeliest where the two are equal
     at_zero = law.probabilities(np.zeros(1))[1]
-    most = np.where((ends[0] < 0) & (ends[1] > 0), at_zero, np.maximum(tie_a, tie_b))
-    by_score = np.minimum(tie_a, tie_b), most
-    return columns | {"tie": tie} | _tie_interval(fit, eta, tie, by_score, fit.width(level))
+    least = np.minimum(tie_low, tie_high)
+    most = np.where((low < 0) & (high > 0), at_zero, np.maximum(tie_low, tie_high))
+    ends = _tie_interval(fit, score_differences(fit, data), tie, (least, most), fit.width(level))
+    return columns | {"tie": tie, "tie_low": ends[0], "tie_high": ends[1]}
 
 
 def _tie_interval(
@@ -287,17 +295,21 @@ def _tie_interval(
     tie: np.ndarray,
     by_score: tuple[np.ndarray, np.ndarray],
     width: float,
-) -> dict[str, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Interval of the probability of a tie, from where the error of the score alone takes it.
 
     How far it reaches with the error of the tie parameter alone is added in squares, in log odds.
     """
     assert fit.effects is not None
     error = width * fit.effects.std_errors[fit.effects.kinds.index("tie")]
-    law, ends = fit.outcome_law, {}
-    here, middle = law.probabilities(eta)[1], logit(tie)
-    for name, sign, end in (("tie_low", -1, by_score[0]), ("tie_high", 1, by_score[1])):
-        moved = replace(law, t=law.t + sign * error).probabilities(eta)[1]
-        reach = np.hypot(logit(end) - middle, logit(moved) - logit(here))
-        ends[name] = expit(middle + sign * reach)
-    return ends
+    law = fit.outcome_law
+    here = logit(law.probabilities(eta)[1])
+    middle = logit(tie)
+
+    def reach(end: np.ndarray, t: float) -> np.ndarray:
+        moved = logit(replace(law, t=t).probabilities(eta)[1])
+        return np.hypot(logit(end) - middle, moved - here)
+
+    least, most = by_score
+    low = expit(middle - reach(least, law.t - error))
+    return low, expit(middle + reach(most, law.t + error))

@@ -30,9 +30,10 @@ def command_line() -> str:
     """The command that was run, so that a shell takes it as it stands, without passwords."""
     if not sys.argv:
         return ""
-    program, words = Path(sys.argv[0]), map(without_password, sys.argv[1:])
+    program = Path(sys.argv[0])
     as_module = program.name == "__main__.py" and program.parent.name == "pairscore"
-    return shlex.join([*(("python", "-m", "pairscore") if as_module else (program.name,)), *words])
+    command = ["python", "-m", "pairscore"] if as_module else [program.name]
+    return shlex.join([*command, *map(without_password, sys.argv[1:])])
 
 
 @cache

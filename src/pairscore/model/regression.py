@@ -29,7 +29,7 @@ from pairscore.model.contrasts import (
 from pairscore.model.differences import Difference, item_difference, pair_differences
 from pairscore.model.file import ModelFile, load_model, save_model
 from pairscore.model.fit import fit_comparisons, number_item_groups
-from pairscore.model.fit_input import comparisons_to_fit
+from pairscore.model.fit_input import read_fit_input, weighted
 from pairscore.model.items import (
     ItemRows,
     item_of_id,
@@ -224,8 +224,10 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         if name in FIELDS and "result_" in vars(self):
             # the record is of the data also where they are taken away
             known = {"record": self.result_.full_record} if name == "comparisons_" else {}
-            name, value = "result_", replace(self.result_, **known | {name[:-1]: value})
-        super().__setattr__(name, value)
+            fit = replace(self.result_, **known | {name[:-1]: value})
+            super().__setattr__("result_", fit)
+        else:
+            super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *(FITTED if "result_" in vars(self) else ())})
@@ -270,9 +272,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         # of a table whose incomplete items are dropped, all have labels
         dropping = self.missing == "drop-items" and not isinstance(X, Comparisons)
         of_table = item_groups if dropping and settings.holds_items_out else None
-        data, has_items = comparisons_to_fit(
-            self, X, y, covariance_items, self_pairs, columns, sample_weight, of_table
-        )
+        given = read_fit_input(self, X, y, covariance_items, self_pairs, columns, of_table)
+        data = weighted(given.comparisons, sample_weight)
+        self.classes_ = given.classes
         if covariance_items is not None and settings.method != "split":
             raise PairscoreError(
                 "covariance_items names the items behind the covariance of method='split', and the"
@@ -280,12 +282,17 @@ class RankRegression(ClassifierMixin, BaseEstimator):
                 " Comparisons.from_frames, whose comparisons every method takes."
             )
         groups = None
-        if item_groups is not None and (of_table is None or not has_items):
-            items = data.items if has_items else None
+        if item_groups is not None and (of_table is None or not given.has_items):
+            items = data.items if given.has_items else None
             groups = number_item_groups(item_groups, items, settings)
-        asked: Any = {"item_groups": groups, "workers": Workers(self.n_jobs)}
-        fit, notes = fit_comparisons(data, settings, has_items=has_items, **asked)
-        if not has_items and "feature_names_in_" in vars(self):  # scikit-learn set them
+        fit, notes = fit_comparisons(
+            data,
+            settings,
+            has_items=given.has_items,
+            item_groups=groups,
+            workers=Workers(self.n_jobs),
+        )
+        if not given.has_items and "feature_names_in_" in vars(self):  # scikit-learn set them
             fit = replace(fit, feature_names=tuple(self.feature_names_in_))
         return self._keep(fit, notes)
 
@@ -334,18 +341,27 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             a file that is read twice is an error, unless the same answers were given again.
         columns : names of columns of the votes (``left``, ``winner``, ...)
         """
-        check_is_fitted(self)
+        fit = self._fitted()
         refuse_other_self_pairs(self_pairs)
-        settings, more = self._settings(), None if items is None else self.items(items)
+        settings = self._settings()
+        more = None if items is None else self.items(items)
         groups = item_groups
-        if item_groups is not None and self.comparisons_ is not None:
-            table = self.comparisons_.items
+        if item_groups is not None and fit.comparisons is not None:
+            table = fit.comparisons.items
             table = table if more is None else table.with_new_items(more)
             groups = number_item_groups(item_groups, table, settings)
-        asked = {"self_pairs": self_pairs, "item_groups": groups, "columns": columns}
-        asked["repeated"] = repeated
-        asked["workers"] = Workers(self.n_jobs)
-        return self._keep(*update_fit(self.result_, settings, votes, more, **asked))
+        updated, notes = update_fit(
+            fit,
+            settings,
+            votes,
+            more,
+            self_pairs=self_pairs,
+            item_groups=groups,
+            columns=columns,
+            repeated=repeated,
+            workers=Workers(self.n_jobs),
+        )
+        return self._keep(updated, notes)
 
     # -- scores and probabilities ------------------------------------------------------------------
 
@@ -413,8 +429,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     def predict_ties(self, X: Any) -> np.ndarray:
         """Probability of a tie, shape (M,), of a model fitted with ``ties`` as a parameter."""
         if not self.outcome_law.rule.has_parameter:
-            half, drop = "takes a tie for half a win each way", "was fitted without the ties"
-            what = drop if self.ties_ == "drop" else half
+            what = "takes a tie for half a win each way"
+            if self._fitted().ties == "drop":
+                what = "was fitted without the ties"
             raise PairscoreError(
                 f"the model {what} and gives ties no probability; fit it with ties='davidson' or"
                 " 'rao-kupper'."
@@ -500,7 +517,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         fit = self._fitted()
         if isinstance(a, Comparisons):
             data = self._comparisons(a)
-            left, right = ItemRows(data.items, data.left), ItemRows(data.items, data.right)
+            left = ItemRows(data.items, data.left)
+            right = ItemRows(data.items, data.right)
             return pair_differences(fit, left, right, level)
         pairs = pairs_of_ids(fit, a, b)
         if pairs is None:

@@ -16,8 +16,10 @@ from pairscore.model.items import refuse_unknown_abilities
 from pairscore.model.predict import item_scores
 
 AVERAGE = "the average compared item"
-ELO_AVERAGE, ELO_POINTS, ELO_ODDS = 1500.0, 400.0, 10.0  # 400 points are odds of ten to one
-GRID = 4096  # points at which mean chances are computed where items are more
+ELO_AVERAGE = 1500.0
+ELO_POINTS = 400.0  # of odds of ten to one
+ELO_ODDS = 10.0
+GRID = 4096  # points at which mean chances are computed where items are more, to about 1e-7
 
 
 def worth_table(fit: Fit, items: Items) -> Any:
@@ -109,7 +111,8 @@ def _scale_over_items(fit: Fit, name: str) -> ScoreScale:
             " keep; fit it again to items and votes."
         )
     known = fit.fitted_scores[0] - average_score(fit)
-    low, high = float(known[0]), float(known[-1])
+    low = float(known[0])
+    high = float(known[-1])
     if name == "0-100":
         if not high > low:
             raise PairscoreError(

@@ -52,7 +52,8 @@ def update_fit(
             "the fit held groups of items out together; give item_groups for all items, the new"
             " ones last."
         )
-    before, names = fit.comparisons, dict(columns or {})
+    before = fit.comparisons
+    names = dict(columns or {})
     codes = names.pop("winner_codes", None)
     of_items, roles = check_names(names)
     if of_items:
@@ -86,7 +87,8 @@ def join_votes(votes: Votes, more: Votes) -> Votes:
     """The comparisons of both, which are of one item table."""
     columns: dict[str, Any] = {}
     for name in PER_ROW:
-        first, second = getattr(votes, name), getattr(more, name)
+        first = getattr(votes, name)
+        second = getattr(more, name)
         if name == "judge" and (first is None) != (second is None):
             raise PairscoreError(
                 "only some of the votes say who judged; give a judge for all votes, or for none."
