@@ -14,7 +14,12 @@ from pairscore import PairscoreError, RankRegression
 from pairscore.core.quantiles import wald
 from pairscore.data.feature_options import make_recipe
 from pairscore.data.tables import Columns
-from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, SeparationWarning
+from pairscore.errors import (
+    CollinearFeaturesWarning,
+    FewItemsWarning,
+    PairscoreWarning,
+    SeparationWarning,
+)
 from tests.limits import fair_squares
 
 LEVELS = np.array(list("ABCD"), dtype=object)
@@ -343,3 +348,16 @@ def test_intervals_and_p_values_of_levels_are_those_of_the_summary():
             found = model.contrast({names[k]: 1.0})
             assert intervals[k] == pytest.approx([found.low, found.high], rel=1e-9)
             assert model.p_values_[k] == pytest.approx(found.p, rel=1e-7)
+
+
+def test_ties_alone_have_a_summary_and_no_joint_test_of_a_category():
+    table, winners_and_losers = graded_study()
+    left, right = np.asarray(winners_and_losers).T
+    votes = pd.DataFrame({"left": left, "right": right, "winner": "tie"})
+    with pytest.warns(PairscoreWarning, match="every comparison is a tie"):
+        model = fit_table(table, votes)
+    assert "grade: no joint test, because their standard errors are unknown." in str(
+        model.summary()
+    )
+    with pytest.raises(PairscoreError, match="standard errors are unknown; fit to comparisons"):
+        model.joint_test("grade")

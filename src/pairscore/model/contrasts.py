@@ -32,6 +32,7 @@ PARTLY = "of the differences that the comparisons determine"
 HELD_BY_PRIOR = "a prior holds the estimate, because the comparisons are separated along it"
 # why there is no test, and what to do about it
 NO_COVARIANCE = "no standard errors were computed"
+UNKNOWN_COVARIANCE = "their standard errors are unknown"
 WITH_RIDGE = "a ridge shrinks coefficients by more than their standard errors tell"
 ALL_OPEN = "the comparisons do not determine how they differ"
 NOT_LINKED = "wins do not link them both ways, so that a prior holds their difference"
@@ -41,6 +42,7 @@ TOO_FEW_ITEMS = "the compared items are too few to test all of these coefficient
 TOO_FEW_JUDGES = "the judges are too few to test all of these coefficients at once"
 TEST_REMEDIES = {
     NO_COVARIANCE: "fit with inference='items'",
+    UNKNOWN_COVARIANCE: "fit to comparisons of which some have a winner",
     WITH_RIDGE: "fit with l2=0",
     ALL_OPEN: "compare items in which they differ",
     NOT_LINKED: "compare them with more items that are close to each other",
@@ -185,7 +187,10 @@ def wald_test(
     note = PARTLY if len(determined) + len(chosen) < rank + len(effects) else ""
     C = block_diag(determined, np.eye(len(of_effects.names))[chosen])
     V = fit.full_covariance[: C.shape[1], : C.shape[1]]
-    W, q, p = wald(C @ np.concatenate([fit.coef, of_effects.values]), C @ V @ C.T)
+    covariance = C @ V @ C.T
+    if not np.isfinite(covariance).all():  # nothing was decided
+        return no_test(UNKNOWN_COVARIANCE)
+    W, q, p = wald(C @ np.concatenate([fit.coef, of_effects.values]), covariance)
     df = fit.df_error
     if q == 1 and df is not None:
         return JointTest(names, W, q, df, float(fdtrc(1, df, W)), kind, note)

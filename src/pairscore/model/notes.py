@@ -41,10 +41,10 @@ def feature_notes(fit: Fit, result: Estimate) -> list[Note]:
     notes: list[Note] = []
     constant = _names(fit, is_open & ~apart)
     if constant:
-        are = "is" if len(constant) == 1 else "are"
         text = (
-            f"{plural(len(constant), 'feature')} {are} constant or a combination of others among"
-            f" the compared items: {first_few(map(repr, constant), 10)};"
+            f"{plural(len(constant), 'feature')} {'is' if len(constant) == 1 else 'are'} constant"
+            " or a combination of others among the compared items:"
+            f" {first_few(map(repr, constant), 10)};"
             " the solution of smallest norm is taken and their intervals are unknown."
         )
         notes.append((CollinearFeaturesWarning, text))
