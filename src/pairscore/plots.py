@@ -17,7 +17,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError, shown
 from pairscore.evaluation.measures import calibration_bins
-from pairscore.model.ranking import rank_items
+from pairscore.model.ranks import rank_items
 from pairscore.planning.charts import draw_plan, quiet_frame
 from pairscore.planning.planner import Plan
 from pairscore.planning.text import chosen_row, plan_curves

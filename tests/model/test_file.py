@@ -25,7 +25,8 @@ from pairscore.model import file as files_of_models
 from tests import forged
 from tests.evaluation.bradley_terry import draw_study
 from tests.golden.record import HERE, OLD_MODELS
-from tests.model.test_fit import assert_same, tables
+from tests.model.test_fit import tables
+from tests.model.test_update import assert_same
 from tests.tie_cells import draw_outcomes, draw_pairs
 
 METHODS = ("split", "pooled", "paired", "mle")

@@ -315,7 +315,7 @@ def pair_scatters(
     none = np.zeros(off_diagonal.shape[1])
     neighbour_weight = np.array([pairs.item_sums(row, none) for row in off_diagonal])
     halves, uncentred = zip(*on_each(one, chunks_of(pairs.start)), strict=True)
-    scatters = sum(halves).reshape(d, n_matrices, d).transpose(1, 0, 2)
+    scatters = np.sum(halves, axis=0).reshape(d, n_matrices, d).transpose(1, 0, 2)
     # the neighbours had not been centred
-    scatters = scatters - sum(uncentred)[:, :, None] * mean
+    scatters = scatters - np.sum(uncentred, axis=0)[:, :, None] * mean
     return scatters + scatters.transpose(0, 2, 1)

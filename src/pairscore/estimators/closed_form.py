@@ -222,7 +222,8 @@ def link_scale(
     explained = float((scores - scores.mean()) @ tally.net_wins)
     slope = explained / squares if squares > 0 else 0.0
     residual = tally.net_wins - slope * along.net
-    freedom = freedom_in_sample(freedom, np.count_nonzero(tally.exposures), settings.method)
+    n_items = float(np.count_nonzero(tally.exposures))
+    freedom = freedom_in_sample(freedom, n_items, settings.method)
     guard = overfit_guard(residual, tally.exposures, freedom, explained)
     return replace(scale, factor=scale.factor * guard, guard=guard), bool(separated)
 

@@ -37,6 +37,7 @@ from pairscore.core.sums import Sums
 from pairscore.errors import NotConvergedWarning, plural
 from pairscore.estimators.fit_data import (
     Choice,
+    Cut,
     DataOfFit,
     FitData,
     Tile,
@@ -596,7 +597,7 @@ def fit_separated(
     open, what is explained, with the ridge.
     """
     unit = parameter_units(data)
-    cuts = (explained_cut(data, direction, unit),)
+    cuts: tuple[Cut, ...] = (explained_cut(data, direction, unit),)
     others = data.part(Choice(cuts, touched=False))
     rest = None
     while rest is None and others.tally.exposures.any():

@@ -55,6 +55,10 @@ class KnownItems:
     row: np.ndarray
     of_differences: np.ndarray
 
+    def take(self, rows: np.ndarray) -> "KnownItems":
+        """What is known of the items in some rows of the table."""
+        return KnownItems(**{name: column[rows] for name, column in vars(self).items()})
+
 
 @dataclass(frozen=True, eq=False)
 class ItemEffects:
@@ -355,6 +359,12 @@ class Estimate:
     never_differing: np.ndarray | None = None
     n_parameters: int = 0  # of a likelihood: those that the data determine
 
+    @property
+    def of_comparisons(self) -> np.ndarray:
+        """Score difference of every comparison (M), of a fit in memory."""
+        assert self.difference is not None
+        return self.difference
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -380,7 +390,7 @@ class Fit:
         How many items were compared; None for a fit to plain differences.
     n_groups : int
         Into how many groups the compared items fall that no comparison connects along an open
-        direction (see :mod:`pairscore.model.groups`); scores and ranks hold within a group.
+        direction (see :mod:`pairscore.model.open_directions`); scores and ranks hold within one.
     n_comparisons : float
         How many there are: the counts of all with a positive weight.
     agreement, noise, tie_share : float

@@ -16,14 +16,9 @@ from pairscore.errors import PairscoreError, first_few
 from pairscore.estimators.criteria import NO_MAXIMUM, Likelihood, kept_likelihood
 from pairscore.estimators.results import Fit
 from pairscore.files.write import html_text, plain
-from pairscore.model.contrasts import (
-    ITEM_ROBUST,
-    REMEDIES,
-    JointTest,
-    effects_of_fit,
-    wald_test,
-)
-from pairscore.model.groups import shown_coefficients
+from pairscore.model.categories import shown_coefficients
+from pairscore.model.contrasts import TEST_REMEDIES, JointTest, effects_of_fit, wald_test
+from pairscore.model.intervals import ITEM_ROBUST
 from pairscore.model.regression import RankRegression
 
 SAME_FEATURE = 1e-9  # of its standard deviation, by which means of one feature may differ
@@ -244,5 +239,7 @@ def _what_to_go_by(large: Fit, wald: JointTest | None) -> str:
     if wald is None or _has_abilities(large) or large.n_items is None:
         return ""
     if np.isnan(wald.p):
-        return f"The likelihood ratio takes comparisons for independent; {REMEDIES[wald.note]}."
+        return (
+            f"The likelihood ratio takes comparisons for independent; {TEST_REMEDIES[wald.note]}."
+        )
     return TOO_SMALL if wald.covariance in ITEM_ROBUST else BOTH_PLAIN

@@ -25,8 +25,8 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import Fit
-from pairscore.model.fit_input import Difference, pairs_of_ids, single_item
-from pairscore.model.ranking import pair_differences
+from pairscore.model.differences import Difference, pair_differences
+from pairscore.model.items import pairs_of_ids, single_item
 from pairscore.model.regression import RankRegression
 from pairscore.model.summary import Summary
 
@@ -139,11 +139,10 @@ class ItemPipeline(Pipeline):
         if isinstance(a, Comparisons):
             return self._final.difference(self._transformed(a), level=level)
         check_is_fitted(self._final)
-        fit = self._final.result_
-        pairs = pairs_of_ids(fit, a, b, len(self.items_.feature_names))
+        fit, d = self._final.result_, len(self.items_.feature_names)
+        pairs = pairs_of_ids(fit, a, b, d)
         if pairs is not None:
-            table, left, right = pairs
-            return pair_differences(fit, (table, table), (left, right), level)
+            return pair_differences(fit, *pairs, level)
         return self._final.difference(self._single(a), self._single(b), level=level)
 
     def chances(self, X: Comparisons, *, level: float = 0.95) -> dict[str, np.ndarray]:

@@ -25,8 +25,8 @@ from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Wording
 from pairscore.evaluation.measures import CalibrationBin, calibration_bins
 from pairscore.model.contrasts import WITH_RIDGE, effect_intervals
-from pairscore.model.predict import Scale, average_line, scale_of
 from pairscore.model.regression import RankRegression
+from pairscore.model.scales import ScoreScale, average_line, scale_of
 from pairscore.model.summary import Summary
 from pairscore.report.checks import Check, checks
 from pairscore.report.items import (
@@ -161,7 +161,7 @@ class ReportFacts:
     summary: list[tuple[str, str]]
     average_score: float
     average_line: str
-    scale: Scale
+    scale: ScoreScale
     has_intervals: bool
     noise: float
     method: str

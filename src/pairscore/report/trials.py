@@ -29,7 +29,8 @@ from pairscore.evaluation.held_out import (
     split_comparisons,
 )
 from pairscore.metrics import angle
-from pairscore.model.predict import known_items, linear_scores
+from pairscore.model.items import known_items
+from pairscore.model.predict import linear_scores
 from pairscore.model.regression import RankRegression
 from pairscore.planning.question import correlation_eigenvalues
 from pairscore.report.words import option_words

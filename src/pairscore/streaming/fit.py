@@ -19,10 +19,16 @@ from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
-from pairscore.model.fit import choose_inference, fit_of
-from pairscore.model.fit_input import record_of, refuse_weights, without_decisions
-from pairscore.model.groups import feature_notes, side_notes
-from pairscore.model.oddities import alike_notes, extreme_items, one_sided_notes
+from pairscore.model.fit import fit_of, refuse_weights, without_decisions
+from pairscore.model.intervals import choose_inference
+from pairscore.model.notes import (
+    alike_notes,
+    extreme_items,
+    feature_notes,
+    one_sided_notes,
+    side_notes,
+)
+from pairscore.model.record import record_of
 from pairscore.model.regression import RankRegression
 from pairscore.streaming.connect import connected
 from pairscore.streaming.data import Job, Source, StreamData, fingerprint

@@ -23,9 +23,10 @@ from pairscore.estimators.likelihood import observed_basis
 from pairscore.estimators.penalty import ridge_is_weak
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.settings import DEFAULTS, check_settings
-from pairscore.model.fit import choose_inference, fit_of
-from pairscore.model.fit_input import record_of
-from pairscore.model.groups import feature_notes, side_notes
+from pairscore.model.fit import fit_of
+from pairscore.model.intervals import choose_inference
+from pairscore.model.notes import feature_notes, side_notes
+from pairscore.model.record import record_of
 from pairscore.model.regression import RankRegression
 from pairscore.streaming.estimates import (
     Direction,

@@ -30,7 +30,7 @@ from pairscore.estimators.settings import Settings
 from pairscore.files.archive import INTEGER, DamagedFileError, Field, faults_of, read_archive
 from pairscore.files.partitions import Partition
 from pairscore.files.write import atomic_write
-from pairscore.streaming.rows import Batch, RowReader
+from pairscore.streaming.rows import Batch, Layout
 from pairscore.streaming.spill import Spill
 
 # of the first sums
@@ -54,11 +54,32 @@ class Rows(Protocol):
     def batches(self, part: Any) -> Iterator[Batch]: ...
 
 
+class Reader(Protocol):
+    """Reads the comparisons of a partition, or some of them."""
+
+    @property
+    def layout(self) -> Layout: ...
+
+    @property
+    def drop_ties(self) -> bool: ...
+
+    @property
+    def self_pairs(self) -> str: ...
+
+    def batches(self, part: Partition) -> Iterator[Batch]:
+        """The comparisons of the fit."""
+        ...
+
+    def all_batches(self, part: Partition) -> Iterator[Batch]:
+        """With ties that the fit leaves out."""
+        ...
+
+
 @dataclass(frozen=True)
 class SourceRows:
     """The comparisons as they stand in the source."""
 
-    reader: RowReader
+    reader: Reader
 
     def batches(self, part: NumberedPart) -> Iterator[Batch]:
         return self.reader.batches(part.source)
@@ -174,7 +195,7 @@ class TallyTask:
 
     Parameters
     ----------
-    reader : RowReader
+    reader : Reader
     n_items : int
     stride : int
         Every so many rows one is in the sample.
@@ -182,7 +203,7 @@ class TallyTask:
         Where to write the comparisons in tiles.
     """
 
-    reader: RowReader
+    reader: Reader
     n_items: int
     stride: int
     spill: Spill | None = None
