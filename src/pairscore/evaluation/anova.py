@@ -187,10 +187,10 @@ def _added_names(small: Fit, large: Fit) -> tuple[tuple[str, ...], tuple[str, ..
 def _refuse_other_features(small: Fit, large: Fit, names: tuple[str, ...]) -> None:
     """Features of one name have the same mean and deviation in both models."""
     mine, theirs = ([fit.names.index(name) for name in names] for fit in (small, large))
-    unit = small.feature_unit[mine]
-    gap = np.abs(small.feature_mean[mine] - large.feature_mean[theirs])
-    gap += np.abs(small.feature_sd[mine] - large.feature_sd[theirs])
-    other = np.flatnonzero(gap > SAME_FEATURE * (unit + np.abs(small.feature_mean[mine])))
+    unit = small.features.unit[mine]
+    gap = np.abs(small.features.mean[mine] - large.features.mean[theirs])
+    gap += np.abs(small.features.sd[mine] - large.features.sd[theirs])
+    other = np.flatnonzero(gap > SAME_FEATURE * (unit + np.abs(small.features.mean[mine])))
     if len(other):
         raise PairscoreError(
             "the models are not nested, because features of one name have different values in them:"

@@ -263,7 +263,7 @@ def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
     from pairscore.effects.covariance import rows_at_maximum
 
     basis = rows_at_maximum(fit, data)[1].basis
-    W, d, X = basis.transform, fit.n_features, data.items.values - fit.feature_mean
+    W, d, X = basis.transform, fit.n_features, data.items.values - fit.features.mean
     places, squares = X @ W[:d], np.empty(len(data))
     slope = judges_sharpness(data, fit.judges)
     for rows in _blocks(len(data), W.shape[1]):
@@ -397,7 +397,7 @@ def influence(model: RankRegression) -> Influence:
         left, axes = np.linalg.eigh(np.eye(W.shape[1]) - W.T @ H @ W)
         step = W[:d] @ (axes @ ((axes.T @ (W.T @ g)) / np.where(left > NEEDED, left, np.nan)))
         dfbeta[place] = step
-    dfbeta[:, fit.undetermined] = np.nan
+    dfbeta[:, fit.open.undetermined] = np.nan
     ids = compared if data.items.ids is None else data.items.ids[compared]
     return Influence(np.asarray(ids), fit.names, dfbeta, errors)
 

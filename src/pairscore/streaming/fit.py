@@ -189,7 +189,7 @@ def fit_stream(
         Checkpoint(Path(checkpoint)).remove()
     fit = fit.with_notes(notes + more)
     if names_judges and settings.inference is not None:
-        fit = replace(fit, interval_scope=IN_PARTS)
+        fit = fit.with_kept(interval_scope=IN_PARTS)
     model = RankRegression(**(DEFAULTS | given))
     model.classes_ = np.array([-1, 1])
     return model._keep(fit, notes + more)
@@ -409,7 +409,7 @@ def keep_fit(data: StreamData, result: Estimate) -> tuple[Fit, list[Note]]:
         feature_names=data.items.feature_names,
         recipe=data.items.recipe,
     )
-    fit = replace(fit, **_agreement(data, result, fit))
+    fit = fit.with_kept(**_agreement(data, result, fit))
     scores = data.table.fitted_scores(fit, data.items.feature_names, compared)
     fit = replace(fit, fitted_scores=scores)
     fit, undecided = without_decisions(fit)
