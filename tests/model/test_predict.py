@@ -49,7 +49,9 @@ def test_differences_have_the_side_effect():
 def test_probabilities_are_those_of_the_link_and_add_up():
     fit, X = fitted()
     loss, tie, win = outcome_probabilities(fit, X)
-    assert win == pytest.approx(expit(fit.decided_scale * score_differences(fit, X)), rel=1e-12)
+    assert win == pytest.approx(
+        expit(fit.outcomes.decided_scale * score_differences(fit, X)), rel=1e-12
+    )
     assert loss + tie + win == pytest.approx(np.ones(len(X)))
     assert known_items(fit, X.items) is None
 
@@ -59,7 +61,7 @@ def test_with_item_effects_scores_have_them_and_probabilities_are_less_sure():
     known = known_items(fit, X.items)
     assert item_scores(fit, X.items) == pytest.approx(X.items.values @ fit.coef + known.effect)
     loss, _, win = outcome_probabilities(fit, X)
-    plain = expit(fit.decided_scale * np.abs(score_differences(fit, X)))
+    plain = expit(fit.outcomes.decided_scale * np.abs(score_differences(fit, X)))
     sure = np.maximum(win, loss)
     assert np.all(sure <= plain + 1e-12)
     assert (fit.item_effects.sigma2 > 0) == bool(np.any(sure < plain - 1e-6))

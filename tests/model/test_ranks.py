@@ -1,7 +1,5 @@
 """Ranks and scores with their intervals, against formulas written out as loops."""
 
-from dataclasses import replace
-
 import narwhals as nw
 import numpy as np
 import pandas as pd
@@ -208,7 +206,7 @@ def test_without_inference_scores_have_no_intervals_and_ranks_may_be_any():
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_the_ranking_is_a_table_of_the_callers_kind_with_the_callers_ids(frame):
     _, model = fitted()
-    model.result_ = replace(model.result_, feature_names=("a", "b", "c"))
+    model.result_ = model.result_.with_kept(feature_names=("a", "b", "c"))
     new = new_items(4)
     table = frame({"id": ["n", "o", "p", "q"], "a": new[:, 0], "b": new[:, 1], "c": new[:, 2]})
     ranking, plain = model.rank(table), model.rank(new)

@@ -196,10 +196,10 @@ def _refuse_other_features(small: Fit, large: Fit, names: tuple[str, ...]) -> No
     """Features of one name have the same mean and deviation in both models."""
     in_small = [small.names.index(name) for name in names]
     in_large = [large.names.index(name) for name in names]
-    unit = small.feature_unit[in_small]
-    gap = np.abs(small.feature_mean[in_small] - large.feature_mean[in_large])
-    gap += np.abs(small.feature_sd[in_small] - large.feature_sd[in_large])
-    other = np.flatnonzero(gap > SAME_FEATURE * (unit + np.abs(small.feature_mean[in_small])))
+    unit = small.features.unit[in_small]
+    gap = np.abs(small.features.mean[in_small] - large.features.mean[in_large])
+    gap += np.abs(small.features.sd[in_small] - large.features.sd[in_large])
+    other = np.flatnonzero(gap > SAME_FEATURE * (unit + np.abs(small.features.mean[in_small])))
     if len(other):
         raise PairscoreError(
             "the models are not nested, because features of one name have different values in them:"

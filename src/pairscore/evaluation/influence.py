@@ -134,7 +134,7 @@ def influence(model: RankRegression) -> Influence:
             g += more_g
             H += more_H
         dfbeta[number] = _step_without(g, H, W)[: fit.n_features]
-    dfbeta[:, fit.undetermined] = np.nan
+    dfbeta[:, fit.open.undetermined] = np.nan
     ids = compared if data.items.ids is None else data.items.ids[compared]
     return Influence(np.asarray(ids), fit.names, dfbeta, fit.errors())
 

@@ -213,16 +213,16 @@ def _without_rows(recession: Recession, B: np.ndarray, unit: np.ndarray) -> Rece
 
 def _in_own_features(fit: Fit, items: Items, B: np.ndarray, b: np.ndarray) -> Fit:
     """The fit to features Bx + b, as one to the features x of these items."""
-    if fit.n_groups > 1:
+    if fit.open.n_groups > 1:
         raise PairscoreError(
-            f"a pipeline cannot be saved where the items fall into {fit.n_groups} groups that were"
-            " never compared with each other; fit RankRegression without transformers."
+            f"a pipeline cannot be saved where the items fall into {fit.open.n_groups} groups that"
+            " were never compared with each other; fit RankRegression without transformers."
         )
     data = fit.comparisons
     assert data is not None  # every fit to items has them
     tally = FitData(data, keep_sides=False).tally
     center = spread(items.values, tally.exposures)
-    mean = center.mean + np.linalg.pinv(B) @ (fit.feature_mean - B @ center.mean - b)
+    mean = center.mean + np.linalg.pinv(B) @ (fit.features.mean - B @ center.mean - b)
     low, high = feature_range(items.values, data.compared)
     unit = np.where(center.sd > 0, center.sd, 1.0)
     undetermined = fit.undetermined_contrasts((B * unit).T)
@@ -242,12 +242,11 @@ def _in_own_features(fit: Fit, items: Items, B: np.ndarray, b: np.ndarray) -> Fi
         changed["item_effects"] = replace(fit.item_effects, keys=feature_keys(items.values))
     if fit.fitted_scores is not None:
         changed["fitted_scores"] = fit.fitted_scores - np.array([[fit.coef @ b], [0.0]])
-    return replace(
-        fit,
+    return fit.with_kept(
         coef=B.T @ fit.coef,
         feature_names=items.feature_names,
         undetermined=undetermined,
-        open_directions=_span(unit[:, None] * (B.T @ fit.open_directions)) / unit[:, None],
+        open_directions=_span(unit[:, None] * (B.T @ fit.open.directions)) / unit[:, None],
         feature_mean=mean,
         feature_sd=center.sd,
         feature_min=low,

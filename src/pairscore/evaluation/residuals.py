@@ -263,7 +263,7 @@ def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
     basis = rows_at_maximum(fit, data)[1].basis
     W = basis.transform  # whitens the information: H^-1 = W W'
     d = fit.n_features
-    whitened = (data.items.values - fit.feature_mean) @ W[:d]
+    whitened = (data.items.values - fit.features.mean) @ W[:d]
     squares = np.empty(len(data))
     slope = judges_sharpness(data, fit.judges)
     for rows in blocks(len(data), W.shape[1]):

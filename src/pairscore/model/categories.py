@@ -89,7 +89,7 @@ class ShownCoefficients:
     def undetermined(self) -> np.ndarray:
         """Mask of those that the comparisons leave open, shape (d,)."""
         if self.rows is None:
-            return self.fit.undetermined
+            return self.fit.open.undetermined
         is_zero = ~self.rows.any(axis=1) & ~self.is_reference
         return is_zero | is_open(self.fit, self.rows)
 
@@ -230,8 +230,8 @@ def connected_sets(fit: Fit, rows: np.ndarray) -> np.ndarray:
 
     The difference of two rows is determined if they are alike along all open directions.
     """
-    along = rows @ fit.open_directions
-    reach = OPEN_SHARE * (1 + 2 * np.linalg.norm(rows / fit.feature_unit, axis=1))
+    along = rows @ fit.open.directions
+    reach = OPEN_SHARE * (1 + 2 * np.linalg.norm(rows / fit.features.unit, axis=1))
     number = np.full(len(rows), -1)
     for first in range(len(rows)):
         if number[first] >= 0:

@@ -191,7 +191,7 @@ def wald_test(
     if not np.isfinite(covariance).all():  # nothing was decided
         return no_test(UNKNOWN_COVARIANCE)
     W, q, p = wald(C @ np.concatenate([fit.coef, of_effects.values]), covariance)
-    df = fit.df_error
+    df = fit.panel.df_error
     if q == 1 and df is not None:
         return JointTest(names, W, q, df, float(fdtrc(1, df, W)), kind, note)
     if (q == 1 or kind not in ITEM_ROBUST or fit.n_items is None) and df is None:
@@ -280,7 +280,7 @@ def contrast_of(fit: Fit, weights: Mapping[str, float], level: float) -> Contras
             note = HELD_BY_PRIOR
         low, high = fit.interval_ends(row[None], np.array([estimate]), np.array([error]), width)
         ends = float(low[0]), float(high[0])
-    z, p = z_and_p(estimate, error if error > 0 else np.nan, fit.df_error)
+    z, p = z_and_p(estimate, error if error > 0 else np.nan, fit.panel.df_error)
     return Contrast(
         weights={name: float(weight) for name, weight in weights.items()},
         estimate=estimate,
@@ -292,7 +292,7 @@ def contrast_of(fit: Fit, weights: Mapping[str, float], level: float) -> Contras
         p=float(p),
         covariance=covariance_in_words(fit),
         note=note,
-        df_error=fit.df_error,
+        df_error=fit.panel.df_error,
     )
 
 
@@ -462,7 +462,7 @@ def _column(fit: Fit, name: str, terms: Iterable[str] = ()) -> int:
 def _open_in_words(fit: Fit, what: str, row: np.ndarray) -> str:
     """Why a contrast (d) is refused: the direction that the comparisons leave open."""
     direction = _open_direction(fit, row)
-    size = np.abs(direction * fit.feature_unit)
+    size = np.abs(direction * fit.features.unit)
     largest = np.flatnonzero(size > SMALLEST_NAMED * size.max())
     scale = np.abs(direction[largest]).max()
     named = largest[:MOST_NAMED_COEFFICIENTS]
@@ -480,16 +480,16 @@ def _open_direction(fit: Fit, row: np.ndarray) -> np.ndarray:
 
     All levels of a set by the same amount, if that is one; else what the contrast has of all.
     """
-    along = fit.feature_unit[:, None] * fit.open_directions
+    along = fit.features.unit[:, None] * fit.open.directions
     for term in shown_coefficients(fit).terms:
         for one in np.unique(term.set_of):
             together = np.zeros(fit.n_features)
             together[term.columns[term.set_of == one]] = 1.0
-            standard = fit.feature_unit * together
+            standard = fit.features.unit * together
             is_open = np.allclose(along @ np.linalg.lstsq(along, standard)[0], standard, atol=1e-6)
             if is_open and abs(together @ row) > OPEN_SHARE:
                 return together
-    return fit.open_directions @ (fit.open_directions.T @ row)
+    return fit.open.directions @ (fit.open.directions.T @ row)
 
 
 def covariance_noise(fit: "Fit", q: int, cells: np.ndarray | None = None) -> tuple[float, float]:
@@ -504,10 +504,10 @@ def covariance_noise(fit: "Fit", q: int, cells: np.ndarray | None = None) -> tup
     comparisons by itself.
     """
     items = float(fit.n_items or 0)
-    n = items - (fit.n_features - fit.open_directions.shape[1]) - 1
+    n = items - (fit.n_features - fit.open.directions.shape[1]) - 1
     if cells is None:
         return n, 1.0
-    in_cell = items * fit.feature_mean[cells]
+    in_cell = items * fit.features.mean[cells]
     share = 1 - in_cell / items
     share = share * q / share.sum()
     in_cell = np.where(in_cell < SINGLE_ITEM, np.inf, in_cell)
@@ -521,15 +521,15 @@ def determined_part(fit: "Fit", rows: np.ndarray) -> tuple[np.ndarray, int]:
 
     Beside them the number of independent combinations with those that are left open.
     """
-    standard = rows / fit.feature_unit
+    standard = rows / fit.features.unit
     _, size, right = np.linalg.svd(standard, full_matrices=False)
     basis = right[size > OPEN_SHARE * size.max(initial=0.0)]
-    directions = fit.open_directions
+    directions = fit.open.directions
     if fit.recession is not None:  # what only a prior holds is not determined either
         directions = np.hstack([directions, fit.recession.directions[: fit.n_features]])
     if not directions.size or not len(basis):
-        return basis * fit.feature_unit, len(basis)
-    along = basis @ (fit.feature_unit[:, None] * directions)
+        return basis * fit.features.unit, len(basis)
+    along = basis @ (fit.features.unit[:, None] * directions)
     left, size, _ = np.linalg.svd(along)
     rank = int(np.sum(size > OPEN_SHARE))
-    return (left[:, rank:].T @ basis) * fit.feature_unit, len(basis)
+    return (left[:, rank:].T @ basis) * fit.features.unit, len(basis)

@@ -171,8 +171,8 @@ def _by_features(
             continue
         unknown = fit.undetermined_contrasts(along)
         if known_left is not None and known_right is not None:
-            along = known_left.share[left_rows, None] * (x - fit.feature_mean)
-            along -= known_right.share[right_rows, None] * (y - fit.feature_mean)
+            along = known_left.share[left_rows, None] * (x - fit.features.mean)
+            along -= known_right.share[right_rows, None] * (y - fit.features.mean)
         held[block] = fit.held_by_prior(along) & ~unknown
         no_error = unknown | held[block]
         errors[block] = np.where(no_error, np.nan, contrast_errors(along, fit.covariance))

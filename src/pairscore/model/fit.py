@@ -91,16 +91,16 @@ def fit_comparisons(
     if has_items:
         notes = [*odd_comparisons(data), *notes]
         fit = replace(fit, extreme_items=extreme_items_of(data))
-    if fit.new_items is not None and fit.new_items.is_hopeless(fit.agreement, settings.choose_l2):
-        notes.append(
-            many_features_note(
-                fit.n_features, fit.n_items or 0, fit.new_items, fit.agreement, settings.choose_l2
-            )
-        )
+    agreement = fit.outcomes.agreement
+    expected = fit.new_items
+    if expected is not None and expected.is_hopeless(agreement, settings.choose_l2):
+        n_items = fit.n_items or 0
+        note = many_features_note(fit.n_features, n_items, expected, agreement, settings.choose_l2)
+        notes.append(note)
     fit, undecided = without_decisions(fit)
     notes += undecided
     if settings.ties == "drop" or data.weight is not None:
-        fit = replace(fit, **_of_all(data, has_items))
+        fit = fit.with_kept(**_of_all(data, has_items))
     return replace(fit, item_groups=item_groups).with_notes(notes), notes
 
 
@@ -229,7 +229,7 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
     result : Estimate
     items : ComparedItems
         None where the items are at several sites.
-    facts : fields of Fit
+    facts : what a model keeps, by name
         What the estimate does not know: ``n_items`` (None for plain differences), comparisons,
         ``record``, names; agreement and noise, where they are known already.
     """
@@ -239,7 +239,7 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
     if items is not None:
         low, high = items.feature_ranges()
     not_yet = {"agreement": np.nan, "noise": np.nan, "tie_share": np.nan}
-    fit = Fit(
+    fit = Fit.of_kept(
         result.settings,
         coef=result.coef,
         undetermined=undetermined,
@@ -260,12 +260,12 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
     if fit.n_items is not None and items is not None:
         n_groups = count_groups(fit, items)
         coef = of_smallest_norm(fit.coef, result.basis) if n_groups > 1 else fit.coef
-        fit = replace(fit, n_groups=n_groups, coef=coef)
+        fit = fit.with_kept(n_groups=n_groups, coef=coef)
     if taken.size:
-        coef, covariance = without_part(fit.coef, result.covariance, fit.feature_unit, taken)
+        coef, covariance = without_part(fit.coef, result.covariance, fit.features.unit, taken)
         fit = replace(fit, coef=coef)
         result = replace(result, covariance=covariance)
-    return replace(fit, **errors_of(fit, result))
+    return fit.with_kept(**errors_of(fit, result))
 
 
 def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
@@ -290,14 +290,13 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         **judge_facts(data, result),
     )
     if fit.effects is not None:
-        fit = replace(fit, effects=replace(fit.effects, df_error=fit.df_error))
+        fit = replace(fit, effects=replace(fit.effects, df_error=fit.panel.df_error))
     differences = result.differences
     if differences is None:
         rows = result.of_comparisons, data.outcome, data.amount
         differences = Differences.of_comparisons(*rows)
     shares = agreement_of(differences, fit.outcome_law, data.weight_unit, result.decided_scale)
-    fit = replace(
-        fit,
+    fit = fit.with_kept(
         agreement=shares.agreement,
         noise=shares.noise,
         decided_scale=shares.decided_scale,
@@ -307,7 +306,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     if data.judge is not None and fit.settings.inference is not None:
         from pairscore.effects.judges import judge_agreement
 
-        fit = replace(fit, judge_agreement=judge_agreement(data, fit.agreement))
+        fit = fit.with_kept(judge_agreement=judge_agreement(data, fit.outcomes.agreement))
     if not has_items:
         return fit
     scores = item_scores(fit, data.items)
@@ -332,7 +331,7 @@ def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
         is_held = fit.recession is not None and fit.recession.touched[d]
         has_error = not (is_open or is_held)
         side_error = float(np.sqrt(result.covariance[d, d])) if has_error else float("nan")
-    no_error = fit.undetermined | fit.held_by_prior(np.diag(fit.feature_unit))
+    no_error = fit.open.undetermined | fit.held_by_prior(np.diag(fit.features.unit))
     return {
         "covariance": covariance,
         "std_errors": np.where(no_error, np.nan, np.sqrt(np.maximum(np.diag(covariance), 0.0))),
@@ -430,11 +429,11 @@ def without_decisions(fit: Fit) -> tuple[Fit, list[Note]]:
 
     Half wins make all scores the same. How decided comparisons would end, nothing tells.
     """
-    if fit.tie_share < 1:
+    if fit.outcomes.tie_share < 1:
         return fit, []
     known = {
         name: getattr(fit, name) for name in ("covariance", "std_errors", "effects_covariance")
     }
     unknown = {name: np.full_like(of, np.nan) for name, of in known.items() if of is not None}
     text = "every comparison is a tie: nothing was decided, all scores are equal, and intervals"
-    return replace(fit, **unknown), [(PairscoreWarning, f"{text} are unknown.")]
+    return fit.with_kept(**unknown), [(PairscoreWarning, f"{text} are unknown.")]

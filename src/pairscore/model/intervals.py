@@ -123,6 +123,10 @@ def intervals_in_words(fit: Fit) -> str:
     """The kind of the intervals, and for which items and judges they hold."""
     if fit.inference is None:
         return covariance_in_words(fit)
-    student = "" if fit.df_error is None else f" (t with {fit.df_error:.3g} degrees of freedom)"
-    scope = f"; they {fit.interval_scope}" if fit.interval_scope else ""
+    student = (
+        ""
+        if fit.panel.df_error is None
+        else f" (t with {fit.panel.df_error:.3g} degrees of freedom)"
+    )
+    scope = f"; they {fit.panel.interval_scope}" if fit.panel.interval_scope else ""
     return f"95 %, {covariance_in_words(fit)}{student}{scope}"

@@ -29,14 +29,14 @@ LONGEST_TABLE = 200_000  # items whose ids are looked at; beyond, it would be fe
 
 def feature_notes(fit: Fit, result: Estimate) -> list[Note]:
     """Which features the comparisons say nothing of, and what is known nevertheless."""
-    is_open = fit.undetermined
+    is_open = fit.open.undetermined
     shown = shown_coefficients(fit)
     if shown.terms:  # the constant that levels have in common is open by definition, and not shown
         is_open = is_open & (shown.undetermined | shown.in_several_sets)
     if result.side_basis is not None:  # has a note of its own
         is_open = is_open & ~result.side_basis.undetermined[: fit.n_features]
-    apart = is_open & (fit.feature_sd > 0)
-    if fit.n_groups == 1:
+    apart = is_open & (fit.features.sd > 0)
+    if fit.open.n_groups == 1:
         apart = np.zeros_like(apart)
     notes: list[Note] = []
     constant = _names(fit, is_open & ~apart)
@@ -50,12 +50,12 @@ def feature_notes(fit: Fit, result: Estimate) -> list[Note]:
         notes.append((CollinearFeaturesWarning, text))
     names = _names(fit, apart)
     if names:
-        alone = fit.open_directions.shape[1] == np.count_nonzero(fit.undetermined)
+        alone = fit.open.directions.shape[1] == np.count_nonzero(fit.open.undetermined)
         effect = "its effect is" if len(names) == 1 or not alone else "their effects are"
         text = (
             f"no two items that met differ in {'' if alone else 'some combination of '}"
             f"{first_few(map(repr, names), 10)}, so {effect} unknown: scores, intervals and ranks"
-            f" hold within each of the {fit.n_groups:,} groups of items that are alike in"
+            f" hold within each of the {fit.open.n_groups:,} groups of items that are alike in"
             f" {'it' if effect.startswith('its') else 'them'}, not across groups."
         )
         notes.append((CollinearFeaturesWarning, text))

@@ -95,11 +95,11 @@ class OpenPart:
     @classmethod
     def of_values(cls, fit: Fit, values: np.ndarray) -> "OpenPart":
         """The part of features ``values`` (n x d)."""
-        centred = values - fit.feature_mean
-        size = np.linalg.norm(centred / fit.feature_unit, axis=1)
+        centred = values - fit.features.mean
+        size = np.linalg.norm(centred / fit.features.unit, axis=1)
         if names_groups(fit):
-            return cls((values / fit.feature_unit)[:, fit.undetermined], size)
-        place = centred @ fit.open_directions
+            return cls((values / fit.features.unit)[:, fit.open.undetermined], size)
+        place = centred @ fit.open.directions
         if place.shape[1] > N_PROJECTIONS:
             rng = np.random.default_rng(0)  # the same directions each time
             place = place @ rng.normal(size=(place.shape[1], N_PROJECTIONS))
@@ -126,8 +126,8 @@ class OpenPart:
 
 def names_groups(fit: Fit) -> bool:
     """Whether groups have a name: every open feature is open by itself, and few of them vary."""
-    each_alone = fit.open_directions.shape[1] == np.count_nonzero(fit.undetermined)
-    varying = np.count_nonzero(fit.undetermined & (fit.feature_sd > 0))
+    each_alone = fit.open.directions.shape[1] == np.count_nonzero(fit.open.undetermined)
+    varying = np.count_nonzero(fit.open.undetermined & (fit.features.sd > 0))
     return bool(each_alone and varying <= MOST_NAMED_FEATURES)
 
 
@@ -159,7 +159,7 @@ class ComparedRows:
 
 def count_groups(fit: Fit, items: ComparedItems) -> int:
     """How many groups the compared items fall into."""
-    if not fit.open_directions.size:
+    if not fit.open.directions.size:
         return 1
     return int(items.open_part(fit).groups().max(initial=0)) + 1
 
@@ -170,8 +170,8 @@ def without_open_part(fit: Fit, centred: np.ndarray) -> np.ndarray:
     z - D V (V'D V)^-1 V'z, D the squared units: the difference to the item of the same group that
     is nearest to the average one.
     """
-    V = fit.open_directions
-    across = fit.feature_unit[:, None] ** 2 * V
+    V = fit.open.directions
+    across = fit.features.unit[:, None] ** 2 * V
     return centred - centred @ V @ np.linalg.pinv(V.T @ across) @ across.T
 
 
@@ -186,9 +186,9 @@ def named_groups(fit: Fit, part: OpenPart) -> tuple[np.ndarray, np.ndarray]:
     if not names_groups(fit):
         place = np.argsort(np.argsort(first))
         return place[group], np.array([f"group {number + 1}" for number in range(len(first))])
-    features = np.flatnonzero(fit.undetermined)
-    values = part.place[first] * fit.feature_unit[features]
-    varies = (fit.feature_sd[features] > 0) | (np.ptp(part.place[first], axis=0) > 0)
+    features = np.flatnonzero(fit.open.undetermined)
+    values = part.place[first] * fit.features.unit[features]
+    varies = (fit.features.sd[features] > 0) | (np.ptp(part.place[first], axis=0) > 0)
     names = [fit.names[column] for column in features[varies]]
     rows = [zip(names, row, strict=True) for row in values[:, varies].tolist()]
     return group, np.array([", ".join(f"{name}={value:.10g}" for name, value in r) for r in rows])
@@ -196,5 +196,5 @@ def named_groups(fit: Fit, part: OpenPart) -> tuple[np.ndarray, np.ndarray]:
 
 def is_open(fit: Fit, rows: np.ndarray) -> np.ndarray:
     """Mask of the contrasts (k x d) that the comparisons leave open, whatever their unit."""
-    size = np.linalg.norm(rows / fit.feature_unit, axis=1, keepdims=True)
+    size = np.linalg.norm(rows / fit.features.unit, axis=1, keepdims=True)
     return fit.undetermined_contrasts(rows / np.where(size > 0, size, 1.0))

@@ -76,7 +76,7 @@ def fitted_scores(
     rows = rows[np.argsort(scores[rows], kind="stable")][places]
     items = take(rows)
     if fit.covariance is not None:
-        centred = items.values - fit.feature_mean
+        centred = items.values - fit.features.mean
         unknown = fit.undetermined_contrasts(centred) | fit.held_by_prior(centred)
         errors = np.where(unknown, np.nan, contrast_errors(centred, fit.covariance))
     known = known_items(fit, items)
@@ -148,7 +148,7 @@ def score_intervals(fit: Fit, data: Comparisons, width: float) -> tuple[np.ndarr
 
     known = known_items(fit, data.items)
     X = data.items.values
-    carried = X - fit.feature_mean
+    carried = X - fit.features.mean
     carried = carried if known is None else known.share[:, None] * carried
     slope = judges_sharpness(data, fit.judges)
     eta = score_differences(fit, data)

@@ -54,9 +54,9 @@ def rank_pieces(
 ) -> dict[str, np.ndarray]:
     """Rank items whose features come in pieces, so that only one piece is in memory at a time.
 
-    Where the compared items fall into groups (``fit.n_groups``), ranks and their intervals count
-    the items of the same group, groups stand one after the other, and a column ``group`` names
-    them; all items are in memory then.
+    Where the compared items fall into groups (``fit.open.n_groups``), ranks and their intervals
+    count the items of the same group, groups stand one after the other, and a column ``group``
+    names them; all items are in memory then.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def rank_pieces(
         high = abilities.high
     centred = partial(_centred, fit, pieces, known)
     groups = {}
-    if fit.n_groups == 1:
+    if fit.open.n_groups == 1:
         ranks = _rank_rows(fit, scores, variance, centred, width, abilities)
     else:
         group, names = named_groups(fit, OpenPart(table.place, table.size))
@@ -137,8 +137,8 @@ def _width(fit: Fit, level: float, simultaneous: bool, n: int | None) -> float:
     width = fit.width(level)  # refuses a level outside of (0, 1)
     if not simultaneous:
         return width
-    scheffe = scheffe_width(level, fit.n_features, fit.df_error)
-    if n is None or (fit.item_effects is None and fit.df_error is None):
+    scheffe = scheffe_width(level, fit.n_features, fit.panel.df_error)
+    if n is None or (fit.item_effects is None and fit.panel.df_error is None):
         return scheffe
     # where every item has an error of its own: n scores and n (n - 1) / 2 differences (Bonferroni)
     bonferroni = fit.width(1 - 2 * (1 - level) / (n * (n + 1)))
@@ -151,7 +151,7 @@ def _centred(fit: Fit, pieces: Pieces, known: KnownItems | None) -> Iterator[np.
     for values in pieces():
         rows = slice(first, first + len(values))
         first = rows.stop
-        centred = values - fit.feature_mean
+        centred = values - fit.features.mean
         yield centred if known is None else known.share[rows, None] * centred
 
 
@@ -177,10 +177,10 @@ class _ItemTable:
     @classmethod
     def of_features(cls, fit: Fit, values: np.ndarray, width: float) -> "_ItemTable":
         n = len(values)
-        centred = values - fit.feature_mean
+        centred = values - fit.features.mean
         unknown = fit.undetermined_contrasts(centred)
         part = OpenPart.none()
-        if fit.n_groups > 1:  # relative to an average item of the same group
+        if fit.open.n_groups > 1:  # relative to an average item of the same group
             centred = without_open_part(fit, centred)
             unknown = np.zeros(n, dtype=bool)
             part = OpenPart.of_values(fit, values)
@@ -193,7 +193,7 @@ class _ItemTable:
             errors = np.where(unknown | held, np.nan, contrast_errors(centred, fit.covariance))
             if fit.item_effects is None:
                 low[held], high[held] = fit.ends_by_comparisons(centred[held], width)
-        beyond = ((values < fit.feature_min) | (values > fit.feature_max)).any(axis=1)
+        beyond = ((values < fit.features.min) | (values > fit.features.max)).any(axis=1)
         keys = np.zeros(n, np.uint64) if fit.item_effects is None else feature_keys(values)
         return cls(
             score=linear_scores(values, fit.coef),
@@ -442,7 +442,7 @@ def place_among_fitted(
     that of the difference on average over the compared items, as errors are relative to their mean.
     Nothing where every item is a compared one, or where places are not known.
     """
-    if fit.fitted_scores is None or fit.n_items is None or fit.n_groups > 1:
+    if fit.fitted_scores is None or fit.n_items is None or fit.open.n_groups > 1:
         return {}
     others = fit.fitted_scores[0] - average_score(fit)
     other_errors = fit.fitted_scores[1]

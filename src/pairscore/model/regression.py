@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
 from types import MethodType
 from typing import Any
 
@@ -16,7 +15,7 @@ from pairscore.data.folds import Workers
 from pairscore.data.items import Items, with_features
 from pairscore.errors import PairscoreError
 from pairscore.estimators.criteria import CRITERIA, kept_likelihood
-from pairscore.estimators.results import Fit, KnownItems, Note
+from pairscore.estimators.results import Fit, KnownItems, Note, kept_types
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.contrasts import (
     Contrast,
@@ -53,9 +52,9 @@ from pairscore.model.scales import worth_table
 from pairscore.model.summary import Summary
 from pairscore.model.update import update_fit
 
-FIELDS = frozenset(f"{field.name}_" for field in fields(Fit)) - {"settings_", "feature_names_"}
+KEPT = frozenset(f"{name}_" for name in kept_types()) - {"settings_", "feature_names_"}
 OF_LIKELIHOOD = frozenset(f"{name}_" for name in CRITERIA)
-FITTED = FIELDS | OF_LIKELIHOOD | {"link_", "l2_", "ties_", "inference_", "tie_parameter_"}
+FITTED = KEPT | OF_LIKELIHOOD | {"link_", "l2_", "ties_", "inference_", "tie_parameter_"}
 PICTURES = ("coefficients", "ranking", "calibration", "win_matrix", "judges", "ridge_path")
 
 
@@ -210,21 +209,22 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return "result_" in vars(self)
 
     def __getattr__(self, name: str) -> Any:
-        """What the fit found: every field of :class:`~pairscore.estimators.results.Fit`."""
+        """What the fit found: every value of :class:`~pairscore.estimators.results.Fit`."""
         if name in FITTED and "result_" in vars(self):
             fit = self.result_
-            owner = kept_likelihood(fit.likelihood) if name in OF_LIKELIHOOD else fit
-            return getattr(owner, "full_record" if name == "record_" else name[:-1])
+            if name in OF_LIKELIHOOD:
+                return getattr(kept_likelihood(fit.likelihood), name[:-1])
+            return fit.full_record if name == "record_" else fit.kept(name[:-1])
         if name in FITTED or name in ("z_values_", "p_values_"):
             check_is_fitted(self)  # NotFittedError, which is an AttributeError
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         """A fitted value is set in the fit, so that everything that uses the fit obeys."""
-        if name in FIELDS and "result_" in vars(self):
+        if name in KEPT and "result_" in vars(self):
             # the record is of the data also where they are taken away
             known = {"record": self.result_.full_record} if name == "comparisons_" else {}
-            fit = replace(self.result_, **known | {name[:-1]: value})
+            fit = self.result_.with_kept(**known | {name[:-1]: value})
             super().__setattr__("result_", fit)
         else:
             super().__setattr__(name, value)
@@ -293,7 +293,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             workers=Workers(self.n_jobs),
         )
         if not given.has_items and "feature_names_in_" in vars(self):  # scikit-learn set them
-            fit = replace(fit, feature_names=tuple(self.feature_names_in_))
+            fit = fit.with_kept(feature_names=tuple(self.feature_names_in_))
         return self._keep(fit, notes)
 
     def _fitted(self) -> Fit:
@@ -306,8 +306,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     def _keep(self, fit: Fit, notes: list[Note]) -> "RankRegression":
         self.result_ = fit
         self.n_features_in_ = fit.n_features
-        if fit.feature_names is not None:
-            self.feature_names_in_ = np.array(fit.feature_names, dtype=object)
+        if fit.features.names is not None:
+            self.feature_names_in_ = np.array(fit.features.names, dtype=object)
         for category, text in notes:
             warnings.warn(text, category, stacklevel=3)
         return self
@@ -541,7 +541,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     def p_values_(self) -> np.ndarray:
         """Two-sided, of the hypothesis that the coefficient is zero."""
         fit = self._fitted()
-        return z_and_p(*shown_coef_and_errors(fit), fit.df_error)[1]
+        return z_and_p(*shown_coef_and_errors(fit), fit.panel.df_error)[1]
 
     def confidence_intervals(self, level: float = 0.95, method: str = "wald") -> np.ndarray:
         """One row per coefficient: low end, high end; without features, one per item's ability.

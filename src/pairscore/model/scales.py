@@ -32,15 +32,15 @@ def worth_table(fit: Fit, items: Items) -> Any:
         raise PairscoreError(
             f"worth belongs to link='logit', and the link is {fit.link.name!r}; use rank."
         )
-    if fit.n_groups > 1:
+    if fit.open.n_groups > 1:
         raise PairscoreError(
-            f"the items fall into {fit.n_groups} groups that were never compared with each other,"
-            " so that strengths have no common unit; use rank, which ranks within groups."
+            f"the items fall into {fit.open.n_groups} groups that were never compared with each"
+            " other, so that strengths have no common unit; use rank, which ranks within groups."
         )
     scores = item_scores(fit, items)
     refuse_unknown_abilities(fit, scores, items.ids)
     ids = np.arange(len(items)) if items.ids is None else items.ids
-    return table_like(items, {"id": ids, "worth": softmax(fit.decided_scale * scores)})
+    return table_like(items, {"id": ids, "worth": softmax(fit.outcomes.decided_scale * scores)})
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class ScoreScale:
 
 def average_score(fit: Fit) -> float:
     """Score of the average compared item; 0 for a fit to differences, which knows none."""
-    return 0.0 if fit.n_items is None else float(fit.feature_mean @ fit.coef)
+    return 0.0 if fit.n_items is None else float(fit.features.mean @ fit.coef)
 
 
 def average_item(fit: Fit) -> str:
@@ -96,7 +96,7 @@ def scale_of(fit: Fit, name: str = "link") -> ScoreScale:
                 " equal differences of scores are not equal odds; use another scale, or fit with"
                 " link='logit'."
             )
-        decided = " in decided comparisons" if fit.tie_share > 0 else ""
+        decided = " in decided comparisons" if fit.outcomes.tie_share > 0 else ""
         words = f"Elo: 1500 is {average_item(fit)}, 400 points more are odds of ten to one{decided}"
         unit = ELO_POINTS / fit.outcome_law.difference_at_odds(ELO_ODDS)
         return ScoreScale(name, words, lambda c: ELO_AVERAGE + unit * c)
@@ -121,10 +121,11 @@ def _scale_over_items(fit: Fit, name: str) -> ScoreScale:
             )
         words = "0 is the lowest compared item and 100 the highest"
         return ScoreScale(name, words, lambda c: 100 * (c - low) / (high - low))
-    if fit.n_groups > 1:
+    if fit.open.n_groups > 1:
         raise PairscoreError(
-            f"scale='wins' is against all compared items, and these fall into {fit.n_groups} groups"
-            " that cannot be compared with each other; use scale='link'."
+            "scale='wins' is against all compared items, and these fall into"
+            f" {fit.open.n_groups} groups that cannot be compared with each other; use"
+            " scale='link'."
         )
     words = "wins of 100 decided comparisons with the compared items"
     return ScoreScale(name, words, lambda c: 100 * _mean_chance(fit.outcome_law, c, known))

@@ -93,7 +93,7 @@ class Summary:
         errors = shown.std_errors
         if errors is None:
             errors = np.full(fit.n_features, np.nan)
-        z, p = z_and_p(coef, errors, fit.df_error)
+        z, p = z_and_p(coef, errors, fit.panel.df_error)
         rows = np.eye(fit.n_features) if shown.rows is None else shown.rows
         low, high = fit.interval_ends(rows, coef, errors, fit.width(0.95))
         columns = {
@@ -116,14 +116,17 @@ class Summary:
     def facts(self) -> list[tuple[str, str]]:
         """What is shown above the table: labels and texts."""
         fit = self._fit
+        outcomes = fit.outcomes
         left_out = ", left out" if fit.ties == "drop" else ""
-        ties = f" ({fit.tie_share:.1%} ties{left_out})" if fit.tie_share > 0 else ""
+        ties = f" ({outcomes.tie_share:.1%} ties{left_out})" if outcomes.tie_share > 0 else ""
         ridge = f", ridge l2 = {fit.l2:.4g}" if fit.l2 else ""
-        decided = f"{fit.agreement:.1%} of the fit's decided comparisons agree with the score"
-        noise = f"about {100 * fit.noise:.0f} of 100 {self._decided} contradict the score's order"
-        if fit.agreement == 1:
+        decided = f"{outcomes.agreement:.1%} of the fit's decided comparisons agree with the score"
+        noise = (
+            f"about {100 * outcomes.noise:.0f} of 100 {self._decided} contradict the score's order"
+        )
+        if outcomes.agreement == 1:
             noise = "none seen, as no comparison contradicts the score's order"
-        undecided = "not known yet" if fit.tie_share < 1 else "no comparison was decided"
+        undecided = "not known yet" if outcomes.tie_share < 1 else "no comparison was decided"
         order = fit.wording.order
         facts = [
             *([("ranking", order)] if order else []),
@@ -132,13 +135,13 @@ class Summary:
             *self._extreme_items(),
             ("method, link", f"{fit.settings.method}, {fit.link.name}{ridge}"),
             ("side effect", self._side()),
-            ("agreement", undecided if np.isnan(fit.agreement) else decided),
-            *((f"{kind} judges", one["in_words"]) for kind, one in fit.judge_agreement.items()),
+            ("agreement", undecided if np.isnan(outcomes.agreement) else decided),
+            *((f"{kind} judges", one["in_words"]) for kind, one in fit.panel.agreement.items()),
             *self._new_items(),
-            ("estimated noise", "not known yet" if np.isnan(fit.noise) else noise),
+            ("estimated noise", "not known yet" if np.isnan(outcomes.noise) else noise),
             ("intervals", intervals_in_words(fit)),
         ]
-        tastes = fit.judge_tastes.get("in_words")
+        tastes = fit.panel.tastes.get("in_words")
         if tastes:
             facts.append(("judges' taste", tastes))
         parts = {
@@ -175,7 +178,9 @@ class Summary:
         if fit.side_effect_std_error is None:
             return f"{fit.side_effect:+.4g} for left"
         low, high = self._effect_ends("left")
-        interval = _interval(fit.side_effect, fit.side_effect_std_error, fit.df_error, low, high)
+        interval = _interval(
+            fit.side_effect, fit.side_effect_std_error, fit.panel.df_error, low, high
+        )
         return f"{fit.side_effect:+.4g} for left ({interval})"
 
     def _effect_ends(self, name: str) -> tuple[float, float]:
@@ -186,11 +191,11 @@ class Summary:
     @property
     def _decided(self) -> str:
         """What probabilities are of."""
-        return "decided comparisons" if self._fit.tie_share > 0 else "comparisons"
+        return "decided comparisons" if self._fit.outcomes.tie_share > 0 else "comparisons"
 
     def _scale(self) -> list[tuple[str, str]]:
         """How probabilities differ from those of the link; nothing where they do not."""
-        scale = self._fit.decided_scale
+        scale = self._fit.outcomes.decided_scale
         text = f"{scale:.4g}; probabilities use the score difference times this number"
         return [] if scale == 1 else [("decided scale", text)]
 
@@ -203,7 +208,7 @@ class Summary:
             if (row["kind"], row["name"]) != ("side", "left"):  # that one has a line of its own
                 label = EFFECT_LABELS[row["kind"]].format(name=row["name"], ties=self._fit.ties)
                 ends = self._effect_ends(row["name"])
-                interval = _interval(row["coef"], row["std_error"], self._fit.df_error, *ends)
+                interval = _interval(row["coef"], row["std_error"], self._fit.panel.df_error, *ends)
                 facts.append((label, f"{row['coef']:+.4g} ({interval})"))
         return facts
 
@@ -218,7 +223,7 @@ class Summary:
         test = fit.item_effects_test
         side = {"coef": fit.side_effect, "std_error": fit.side_effect_std_error}
         if fit.side_effect is not None and fit.side_effect_std_error is not None:
-            z, p = z_and_p(fit.side_effect, fit.side_effect_std_error, fit.df_error)
+            z, p = z_and_p(fit.side_effect, fit.side_effect_std_error, fit.panel.df_error)
             side |= {"z": float(z), "p": float(p)}
         likelihood = None if fit.likelihood is None else fit.likelihood.to_record()
         record = {
@@ -228,8 +233,8 @@ class Summary:
             "l2": fit.l2,
             "intervals": fit.inference,
             "intervals_in_words": intervals_in_words(fit),
-            "df_error": fit.df_error,
-            **{name: getattr(fit, name) for name in COUNTS_AND_SHARES},
+            "df_error": fit.panel.df_error,
+            **{name: fit.kept(name) for name in COUNTS_AND_SHARES},
             "likelihood": likelihood,
             "side_effect": None if fit.side_effect is None else side,
             "coefficients": row_records(self.coefficient_columns()),
@@ -241,8 +246,8 @@ class Summary:
             "missing_values": self._missing_note(),
             "effects": [] if fit.effects is None else row_records(fit.effects.to_columns()),
             "context_of_items": fit.context_of_items,
-            "judge_agreement": fit.judge_agreement,
-            "judge_tastes": fit.judge_tastes or None,
+            "judge_agreement": fit.panel.agreement,
+            "judge_tastes": fit.panel.tastes or None,
             "judges": [] if fit.judges is None else row_records(fit.judges.to_columns()),
             "ridge_curve": None if fit.ridge_curve is None else fit.ridge_curve.to_record(),
             "new_items": None if fit.new_items is None else vars(fit.new_items),
@@ -259,7 +264,7 @@ class Summary:
 
     def one_sd(self) -> np.ndarray:
         """One standard deviation of each feature, (d,); of a level, all of it."""
-        return np.where(self.shown.is_level, 1.0, self._fit.feature_sd)
+        return np.where(self.shown.is_level, 1.0, self._fit.features.sd)
 
     def meaning(self) -> str:
         """The surest coefficient as a sentence, if it is clearly not zero among all of them.
@@ -332,7 +337,7 @@ class Summary:
         rows = zip(*columns.values(), strict=True)
         if not self.of_abilities:
             header = [*HEADER]
-            header[HEADER.index("z")] = "z" if self._fit.df_error is None else "t"
+            header[HEADER.index("z")] = "z" if self._fit.panel.df_error is None else "t"
             lines = [header, *map(self._coefficient_cells, rows)]
             table = text_table(lines[0], lines[1:], LAYOUT)
             if not 0 < width < max(map(len, table.splitlines())):
@@ -435,10 +440,10 @@ def single_features(fit: Fit) -> np.ndarray:
     Columns of numbers without a square or a product, and of more than two values: of those in
     [0, 1] with mean m, only two values have a variance of m(1 - m).
     """
-    reach = fit.feature_max - fit.feature_min
+    reach = fit.features.max - fit.features.min
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = (fit.feature_mean - fit.feature_min) / reach
-        sd = fit.feature_sd / reach
+        mean = (fit.features.mean - fit.features.min) / reach
+        sd = fit.features.sd / reach
         many_values = sd**2 < TWO_VALUES * mean * (1 - mean)
     if fit.recipe is None:
         return many_values

@@ -149,7 +149,7 @@ def fit_stream(
         Checkpoint(Path(checkpoint)).remove()
     fit = fit.with_notes(notes + more)
     if names_judges and settings.inference is not None:
-        fit = replace(fit, interval_scope=IN_PARTS)
+        fit = fit.with_kept(interval_scope=IN_PARTS)
     model = RankRegression(**(DEFAULTS | given))
     model.classes_ = np.array([-1, 1])
     return model._keep(fit, notes + more)
@@ -199,8 +199,7 @@ def keep_fit(data: StreamData, settings: Settings, result: Estimate) -> tuple[Fi
     differences = result.differences if along is None else along.differences
     assert differences is not None
     shares = agreement_of(differences, fit.outcome_law, data.weight_unit)
-    fit = replace(
-        fit,
+    fit = fit.with_kept(
         agreement=shares.agreement,
         noise=shares.noise,
         decided_scale=shares.decided_scale,

@@ -326,7 +326,7 @@ def _model(point: Point, estimate: Estimate, shares: dict[str, Any]) -> RankRegr
     )
     notes: list[Note] = [*estimate.notes, *feature_notes(fit, estimate), *side_notes(fit, estimate)]
     scope = "" if fit.covariance is None else AT_SITES
-    fit = replace(fit, interval_scope=scope).with_notes(notes)
+    fit = fit.with_kept(interval_scope=scope).with_notes(notes)
     given = {"method": point.method, "link": terms.link, "ties": terms.ties, "l2": point.l2}
     given |= {"side_effect": terms.side_effect, "inference": point.inference}
     model = RankRegression(**(DEFAULTS | given))
