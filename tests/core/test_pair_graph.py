@@ -12,7 +12,7 @@ from pairscore.core.pair_graph import (
     count_pairs,
     difference_scatter,
     joint_numbers,
-    pair_scatter,
+    pair_scatters,
     tally,
 )
 from tests.laws import GaussianStudy
@@ -59,14 +59,14 @@ def test_pairs_are_a_graph_with_its_incidence_matrix():
     np.testing.assert_allclose(
         difference_scatter(X, mean, pairs, values), (D * values[:, None]).T @ D, atol=1e-10
     )
-    Z, own = X - mean, rng.normal(size=len(X))
+    Z, own = X - mean, rng.normal(size=(2, len(X)))
     low, high = Z[pairs.low], Z[pairs.high]
-    crossed = (low * values[:, None]).T @ high
-    np.testing.assert_allclose(
-        pair_scatter(X, mean, pairs, own, values),
-        (Z * own[:, None]).T @ Z + crossed + crossed.T,
-        atol=1e-10,
-    )
+    both = np.array([values, rng.normal(size=len(values))])
+    found = pair_scatters(X, mean, pairs, own, both)
+    for scatter, diagonal, off_diagonal in zip(found, own, both, strict=True):
+        crossed = (low * off_diagonal[:, None]).T @ high
+        expected = (Z * diagonal[:, None]).T @ Z + crossed + crossed.T
+        np.testing.assert_allclose(scatter, expected, atol=1e-10)
     start, neighbour, order = pairs.by_high
     assert np.array_equal(pairs.low[order], neighbour)
     assert np.array_equal(np.repeat(np.arange(len(X)), np.diff(start)), pairs.high[order])

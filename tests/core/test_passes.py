@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError, RankRegression
-from pairscore.core import links, moments, passes, scale, threads
+from pairscore.core import moments, passes, threads
 from pairscore.core.links import get_link
 from pairscore.core.pair_graph import Pairs, aggregate_pairs, difference_scatter
 from tests.laws import GaussianStudy
@@ -85,24 +85,52 @@ def test_shares_of_wins_are_no_whole_numbers(monkeypatch):
 
 
 @compiled
-@pytest.mark.parametrize("n_sides", [1, 2])
-def test_scores_information_and_products(monkeypatch, n_sides):
-    start, high, *wins = pairs_of(4, n_sides)
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("hard", [False, True])
+def test_derivatives_of_the_likelihood(monkeypatch, kind, hard):
+    """Also of scores that are far apart, where a chance is zero, and of amounts of any size."""
+    left, right, outcome, amount = comparisons(4, kind=kind)
     rng = np.random.default_rng(4)
-    scores, shift = 20 * rng.normal(size=40), np.array([0.3, -0.3])[:n_sides]
-    at, low = (scores, shift), np.repeat(np.arange(40, dtype=high.dtype), np.diff(start))
-    for block in (links.BLOCK, 32):
-        monkeypatch.setattr(links, "BLOCK", block)
-        assert_same(monkeypatch, links.score_pass, (start, low, high), *at, tuple(wins), LOGIT)
-    weight = rng.random((n_sides, len(high)))
-    assert_same(monkeypatch, passes.laplacian_pass, start, high, *at, weight)
-    values = rng.normal(size=(2, len(high)))
+    scores = rng.normal(size=40)
+    if hard:
+        scores[:3] = -800.0, 0.0, 800.0
+        amount = 10.0 ** rng.uniform(-3, 3, len(amount))
+        left[::2] = 0
+    win = amount * (0.5 + 0.5 * outcome)
+    for block in (passes.BLOCK, 32):
+        monkeypatch.setattr(passes, "BLOCK", block)
+        for shift in (0.0, 0.3):
+            given = (left, right, win, amount - win, scores, shift, LOGIT)
+            assert_same(monkeypatch, passes.score_pass, *given)
+
+
+@pytest.mark.parametrize("twin", [False, True])
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_a_pass_sums_the_derivatives_of_a_loop(monkeypatch, link, twin):
+    if twin:
+        monkeypatch.setattr(passes, "kernels", None)
+    monkeypatch.setattr(passes, "BLOCK", 32)
+    left, right, outcome, amount = comparisons(11, m=200)
+    scores, shift, link = 3 * np.random.default_rng(11).normal(size=40), 0.3, get_link(link)
+    net, total = np.zeros(40), 0.0
+    for i, j, y, a in zip(left, right, outcome, amount, strict=True):
+        eta = scores[i] - scores[j] + shift
+        won, lost = a * (1 + y) / 2, a * (1 - y) / 2
+        slope = won * float(link.ratio(eta)) - lost * float(link.ratio(-eta))
+        net[i] += slope
+        net[j] -= slope
+        total += slope
+    win = amount * (0.5 + 0.5 * outcome)
+    found = passes.score_pass(left, right, win, amount - win, scores, shift, link)
+    np.testing.assert_allclose(found[0], net, atol=1e-11)
+    assert found[1] == pytest.approx(total, abs=1e-11)
+
+
+@compiled
+def test_sums_over_the_pairs_of_items(monkeypatch):
+    start, high, *_ = pairs_of(4)
+    values = np.random.default_rng(4).normal(size=(2, len(high)))
     assert_same(monkeypatch, lambda *given: [passes.sum_pairs(*given)], start, high, *values, -1.0)
-    start_of_high, _, order = passes.turn_pairs(start, high)
-    graph = start, high, start_of_high, order
-    for times in (np.empty(0), rng.integers(-1, 2, len(high)).astype(float)):
-        given = (graph, *values, times, weight[0])
-        assert_same(monkeypatch, passes.contribution_pass, *given)
 
 
 @compiled
@@ -132,44 +160,6 @@ def test_messages_between_items_and_products_with_the_graph(monkeypatch):
     for n_columns in (1, 2, 9, 17):
         X = rng.normal(size=(40, n_columns))
         assert_same(monkeypatch, lambda *g: [pairs.laplacian_times(*g)], weight, X)
-
-
-@pytest.mark.parametrize("link", ["logit", "probit"])
-def test_scores_of_pairs_do_not_hang_on_blocks(monkeypatch, link):
-    _, high, *wins = pairs_of(11, 2)
-    x = 20 * np.random.default_rng(11).normal(size=(2, len(high)))
-    at_once = links.get_link(link).score(x, *wins)
-    monkeypatch.setattr(links, "BLOCK", 32)
-    by_block = links.scores_of_pairs(x, *wins, links.get_link(link))
-    np.testing.assert_allclose(by_block, at_once, rtol=1e-14)
-
-
-@compiled
-def test_how_comparisons_go(monkeypatch):
-    monkeypatch.setattr(links, "BLOCK", 128)
-    _, _, outcome, amount = comparisons(6)
-    difference = 30 * np.random.default_rng(6).normal(size=len(outcome))
-    assert_same(
-        monkeypatch, lambda *g: [links.outcome_pass(*g)], difference, outcome, amount, LOGIT
-    )
-
-
-def test_the_twin_of_an_outcome_pass_is_the_definition(monkeypatch):
-    monkeypatch.setattr(passes, "kernels", None)
-    _, _, outcome, amount = comparisons(7)
-    difference = np.random.default_rng(7).normal(size=len(outcome))
-    decided = outcome != 0
-    p = 1 / (1 + np.exp(-np.abs(difference)))
-    won = np.where(difference * outcome > 0, p, 1 - p)
-    expected = [
-        amount[decided].sum(),
-        amount[decided & (difference * outcome > 0)].sum(),
-        (amount * (1 - p))[decided].sum(),
-        (amount * np.log(won))[decided].sum(),
-    ]
-    np.testing.assert_allclose(
-        links.outcome_pass(difference, outcome, amount, LOGIT), expected, rtol=1e-12
-    )
 
 
 @pytest.mark.parametrize("cache", [0, moments.CACHE])
@@ -269,21 +259,19 @@ OVER_COMPARISONS = {
     "differences": lambda left, right, *_: passes.difference_pass(left, right, FIVE),
     "net sums": lambda left, right, *_: passes.net_pass(left, right, FOUR, 5),
     "sums per pair": lambda *rows: passes.pair_pass(*rows, 5, 1),
-    "a scale": lambda left, right, outcome, amount: scale.scale_pass(
-        FOUR, outcome, amount, np.array([1.0, 0.0]), LOGIT, False, (left, right, np.zeros(5), True)
+    "a likelihood": lambda left, right, _, amount: passes.score_pass(
+        left, right, amount, amount, FIVE, 0.0, LOGIT
     ),
 }
 OVER_PAIRS = {
     "sums of pairs": lambda *of: passes.sum_pairs(*of, FOUR, FOUR),
-    "a Laplacian": lambda *of: passes.laplacian_pass(*of, FIVE, np.zeros(1), FOUR[None]),
+    "a Laplacian": lambda *of: Pairs(*of, FOUR[None], FOUR[None], np.zeros(1)).laplacian_times(
+        FOUR, FIVE[:, None]
+    ),
     "the other order": passes.turn_pairs,
-    "contributions": lambda *of: passes.contribution_pass(of, FOUR, FOUR, FOUR, FOUR),
     "neighbours": lambda *of: passes.neighbour_sums(np.eye(5), *of, FOUR[:, None], slice(0, 5)),
     "messages": lambda *of: passes.message_pass(*of, FOUR, 9 + FIVE, (FOUR.copy(), FOUR.copy())),
     "variances": lambda *of: passes.variance_pass(*of, FOUR, 9 + FIVE, (FOUR, FOUR)),
-    "a likelihood": lambda start, high: links.score_pass(
-        (start, np.arange(4, dtype=np.int32), high), FIVE, np.zeros(1), (FOUR[None],) * 2, LOGIT
-    ),
     "groups of items": lambda *of: Pairs(*of, FOUR[None], FOUR[None], np.zeros(1)).component,
 }
 PASSES = {

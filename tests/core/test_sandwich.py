@@ -8,21 +8,22 @@ import pytest
 
 from pairscore import RankRegression
 from pairscore.core.linalg import whitening_basis
-from pairscore.core.moments import moments
-from pairscore.core.pair_graph import aggregate_pairs
+from pairscore.core.pair_graph import aggregate_pairs, pair_scatters
 from pairscore.core.sandwich import (
     LARGEST_LEVERAGE,
+    DyadicContributions,
     DyadicSums,
     PairContributions,
+    centred_meat,
     floored_covariance,
     has_own_column,
-    item_robust_meat,
-    item_robust_sums,
+    inflation_of,
+    jackknife_inflation,
     less_ties,
-    pairs_meat,
     sandwich,
     sum_per_item,
     sum_per_pair,
+    times_too_often,
 )
 
 
@@ -94,19 +95,43 @@ def test_sums_of_blocks_of_whole_pairs_add():
     assert np.abs(split.pair_meat - whole.pair_meat).max() > 0.1  # a pair in two blocks must fail
 
 
+def explicit_contributions(Z, pairs, u):
+    """u_p of every pair, with its number of comparisons: P x (d + e + 1)."""
+    features = u.low[:, None] * Z[pairs.low] + u.high[:, None] * Z[pairs.high]
+    return np.column_stack([features, u.extra, pairs.number])
+
+
+def meats_of(Z, pairs, u, inflation):
+    """Those of items and of pairs, from contributions that are never formed."""
+    dyadic = DyadicContributions(pairs, Z, u)
+    times = times_too_often(pairs.low, pairs.high, inflation)
+    diagonal, off_diagonal = dyadic.product_weights(times)
+    none = np.zeros(Z.shape[1])
+    features = pair_scatters(Z, none, pairs, diagonal[None], off_diagonal[None])[0]
+    return dyadic.items_meat(inflation), dyadic.pairs_meat(times, features)
+
+
+@pytest.mark.parametrize("n_extra", [0, 2])
 @pytest.mark.parametrize("seed", range(4))
-def test_sums_without_contributions_equal_those_with_them(seed):
+def test_sums_without_contributions_equal_those_with_them(seed, n_extra):
     X, pairs = random_pairs(seed)
     rng, n = np.random.default_rng(seed), len(pairs.high)
-    u = PairContributions(rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)))
+    u = PairContributions(rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, n_extra)))
     Z = X - X.mean(axis=0)
-    explicit = np.hstack([u.low[:, None] * Z[pairs.low] + u.high[:, None] * Z[pairs.high], u.extra])
+    explicit = explicit_contributions(Z, pairs, u)
     inflation = np.where(np.arange(len(X)) < 4, 0.0, 1.5)
     for counted in (inflation, np.full(len(X), 1.5)):
         sums = DyadicSums.of_rows(pairs.low, pairs.high, explicit, counted)
-        np.testing.assert_allclose(
-            pairs_meat(Z, pairs, u, counted)[0], sums.meat(counted), atol=1e-10
-        )
+        items, of_pairs = meats_of(Z, pairs, u, counted)
+        np.testing.assert_allclose(of_pairs, sums.pair_meat, atol=1e-10)
+        np.testing.assert_allclose(items - of_pairs, sums.meat(counted), atol=1e-10)
+    dyadic = DyadicContributions(pairs, Z, u)
+    np.testing.assert_allclose(dyadic.total, explicit[:, :-1].sum(axis=0), atol=1e-10)
+    everywhere = dyadic.of_items(slice(0, len(X)))
+    np.testing.assert_allclose(
+        everywhere, sum_per_item(pairs.low, pairs.high, explicit, len(X)), atol=1e-10
+    )
+    np.testing.assert_allclose(dyadic.of_items(slice(3, 8)), everywhere[3:8], atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -166,8 +191,10 @@ def test_meats_equal_double_loops(seed):
         )
         for p in range(n_pairs)
     ]
+    none = np.zeros(len(X))  # no item counts, so pairs do
+    items, of_pairs = meats_of(X - mean, pairs, u, none)
     np.testing.assert_allclose(
-        pairs_meat(X - mean, pairs, u, np.zeros(len(X)))[0],  # no item counts, so pairs do
+        (items - of_pairs)[:-1, :-1],
         sum(np.outer(vector, vector) for vector in explicit),
         rtol=1e-10,
         atol=1e-10,
@@ -178,16 +205,18 @@ def test_meats_equal_double_loops(seed):
     ]
     scatter = sum(k[i] * np.outer(X[i] - mean, X[i] - mean) for i in range(len(X)))
     naive = -sum(np.outer(vector, vector) for vector in centred)
+    leverage = np.zeros(len(X))
     for i in range(len(X)):
         t = sum(centred[p] for p in range(n_pairs) if i in (pairs.low[p], pairs.high[p]))
-        h = k[i] * (1 / k.sum() + (X[i] - mean) @ np.linalg.inv(scatter) @ (X[i] - mean))
+        leverage[i] = (X[i] - mean) @ np.linalg.inv(scatter) @ (X[i] - mean)
+        h = k[i] * (1 / k.sum() + leverage[i])
         naive += np.outer(t, t) / (1 - min(h, LARGEST_LEVERAGE)) ** 2
     whitener = whitening_basis(scatter, np.ones(3)).transform
-    weight = rng.random(n_pairs)
-    meat, scatter = item_robust_meat(X, moments(X, k), pairs, u, whitener, weight)
+    inflation = jackknife_inflation(X - mean, k, whitener)
+    np.testing.assert_allclose(inflation, inflation_of(leverage, k, np.zeros(len(X), dtype=bool)))
+    items, of_pairs = meats_of(X - mean, pairs, u, inflation)
+    meat = centred_meat(items - of_pairs, sum(explicit), float(pairs.number.sum()))
     np.testing.assert_allclose(meat, naive, rtol=1e-9, atol=1e-9)
-    D = X[pairs.low] - X[pairs.high]
-    np.testing.assert_allclose(scatter, (weight[:, None] * D).T @ D, rtol=1e-9, atol=1e-9)
 
 
 def test_a_covariance_is_raised_where_it_is_far_below_the_models():
@@ -226,30 +255,6 @@ def test_ties_are_taken_off_and_never_leave_less_than_half_of_the_average():
     found = less_ties(model, taken)
     values = np.linalg.eigvals(np.linalg.solve(model, found)).real
     np.testing.assert_allclose(np.sort(values), [0.5 * left, 1, 1], rtol=1e-8)
-
-
-def test_scatters_beside_the_meat_are_those_of_the_differences():
-    rng = np.random.default_rng(0)
-    X, pairs = random_pairs(0, n_items=60, n_comparisons=400)
-    weight, n = rng.random(len(pairs.high)), len(pairs.high)
-    u = PairContributions(rng.normal(size=n), rng.normal(size=n), np.empty((n, 0)))
-    digits = 1e-12
-    for close in (1.0, 1e-3):  # two features that nearly repeat each other
-        Z = X.copy()
-        Z[:, 1] = Z[:, 0] + close * Z[:, 1]
-        center = moments(Z, pairs.exposures)
-        whitener = whitening_basis(center.scatter, center.sd).transform
-        _, scatter = item_robust_meat(Z, center, pairs, u, whitener, weight)
-        D = Z[pairs.low] - Z[pairs.high]
-        exact = (weight[:, None] * D).T @ D
-        off = np.abs(scatter - exact).max() / np.abs(exact).max()
-        assert off < digits
-        of_part = u.parts(np.vstack([weight, pairs.number]))
-        _, again, cross, _ = item_robust_sums(Z, center, pairs, of_part, whitener)
-        np.testing.assert_allclose(again, scatter, rtol=digits)
-        low, high = (Z[items] - center.mean for items in (pairs.low, pairs.high))
-        half = (pairs.number[:, None] * low).T @ high
-        assert np.abs(cross - half - half.T).max() < digits * np.abs(half).max()
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.1, 1e-6, 1e3])

@@ -1,4 +1,4 @@
-"""Passes at a scale against derivatives by definition; the scale of decided comparisons against a
+"""The scale on the link against roots of the likelihood; the scale of decided comparisons against a
 general optimiser; the variance of half wins.
 """
 
@@ -6,23 +6,21 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import expit
 from scipy.stats import norm
 
-from pairscore.core import links, passes
+from pairscore.core.differences import Differences, DifferenceSums
 from pairscore.core.links import get_link
 from pairscore.core.normal_average import averaged_probabilities, grid_for
 from pairscore.core.scale import (
-    NEAR,
     PRIOR_SD,
-    SAMPLE,
-    best_scale,
+    ScaleLoss,
+    ScaleRidge,
     decided_scale,
-    expected_wrong,
-    scale_pass,
+    fit_scale,
     share_of_coin,
 )
 from pairscore.core.ties import OutcomeLaw
@@ -37,86 +35,97 @@ def comparisons(seed, number=400, law="at random", spread=1.5):
     return eta, draw_outcomes(rng, eta, law), rng.integers(1, 4, number).astype(float)
 
 
-@pytest.fixture(params=["compiled", "NumPy"])
-def _kernels(request, monkeypatch):
-    """Both kinds of passes, a few rows at a time."""
-    monkeypatch.setattr(links, "BLOCK", 128)
-    if request.param == "NumPy":
-        monkeypatch.setattr(passes, "kernels", None)
+def minus_log_likelihood(rows, link, params, ridge):
+    """Of (factor, side effect), with their ridge: comparison by comparison."""
+    eta = params[0] * rows.x + params[1]
+    win = 0.5 + 0.5 * rows.outcome
+    terms = win * link.log_cdf(eta) + (1 - win) * link.log_cdf(-eta)
+    return -float(rows.amount @ terms) + 0.5 * float(np.array(ridge) @ np.square(params))
 
 
-@pytest.mark.usefixtures("_kernels")
+@pytest.mark.parametrize("side", [False, True])
 @pytest.mark.parametrize("name", ["logit", "probit"])
-def test_a_pass_sums_what_the_likelihood_has(name):
-    link, (x, outcome, amount) = get_link(name), comparisons(5)
-    x[:3] = -40.0, 0.0, 700.0
-    left, right = np.random.default_rng(5).integers(0, 30, (2, len(x)))
-    eta = 0.7 * x - 0.2
-    win, decided = amount * (0.5 + 0.5 * outcome), amount * (outcome != 0)
-    e, info = link.score(eta, win, amount - win)
-    expected = [
-        e @ x, e.sum(), info @ x**2, info @ x, info.sum(),
-        decided @ link.cdf(-np.abs(eta)), decided.sum(), decided @ (eta * outcome > 0),
-    ]  # fmt: skip
-    for values, of_scores in ((e, True), (amount * x, False)):
-        net = np.ones(30)
-        added = (left, right, net, of_scores)
-        found = scale_pass(x, outcome, amount, np.array([0.7, -0.2]), link, added=added)
-        np.testing.assert_allclose(found, expected, rtol=1e-11)
-        sums = 1 + np.bincount(left, values, 30) - np.bincount(right, values, 30)
-        np.testing.assert_allclose(net, sums, atol=1e-11 * np.abs(values).sum())
+def test_derivatives_of_a_scale_are_those_of_the_likelihood(name, side):
+    """The gradient by differences, and the information under the link's own law by a loop."""
+    link, rows = get_link(name), Differences(*comparisons(5))
+    ridge, at = ScaleRidge(0.7, 2.0), np.array([0.7, -0.2 * side])
+    here = ScaleLoss(rows, link, ridge, side).derivatives(at)
+    step = 1e-6 * np.eye(2)
+    numerical = [
+        (
+            minus_log_likelihood(rows, link, at + one, ridge)
+            - minus_log_likelihood(rows, link, at - one, ridge)
+        )
+        / 2e-6
+        for one in step
+    ]
+    expected = np.zeros((2, 2))
+    for x, a in zip(rows.x, rows.amount, strict=True):
+        eta = at[0] * x + at[1]
+        f, slope = float(link.cdf(eta)), float(link.pdf(eta))
+        expected += a * slope**2 / (f * (1 - f)) * np.outer([x, 1], [x, 1])
+    expected += np.diag(ridge)
+    if side:
+        np.testing.assert_allclose(here.gradient, numerical, rtol=1e-6, atol=1e-5)
+        np.testing.assert_allclose(here.information, expected, rtol=1e-9)
+    else:  # the side effect stays at zero
+        np.testing.assert_allclose(here.gradient, [numerical[0], 0.0], rtol=1e-6, atol=1e-5)
+        np.testing.assert_allclose(here.information, np.diag(np.diag(expected)), rtol=1e-9)
 
 
-@pytest.mark.usefixtures("_kernels")
-def test_further_derivatives_of_a_logit_are_those_of_its_slope():
-    """Against fits of a polynomial to the slope itself, at Chebyshev's nodes around the scale."""
-    (x, outcome, amount), link, scale = comparisons(6), get_link("logit"), 0.8
-    sums = scale_pass(x, outcome, amount, np.array([scale, 0.0]), link, series=True)
-    nodes = 0.05 * np.cos((np.arange(16) + 0.5) * np.pi / 16)
-    share, decided = 0.5 + 0.5 * outcome, amount * (outcome != 0)
-    slopes = [amount * (share - expit((scale + at) * x)) @ x for at in nodes]
-    wrong = [decided @ expit(-np.abs((scale + at) * x)) for at in nodes]
-    signs, factorials = np.array([1, -1, 1, -1, 1, -1]), np.array([1, 1, 2, 6, 24, 120])
-    of_slope = np.polynomial.Polynomial.fit(nodes, slopes, 9, domain=[-0.05, 0.05]).convert().coef
-    np.testing.assert_allclose(
-        signs[:4] * sums[[0, 2, 10, 11]], (factorials * of_slope[:6])[:4], rtol=1e-6, atol=1e-7
-    )
-    np.testing.assert_allclose(
-        signs[4:] * sums[[12, 13]], (factorials * of_slope[:6])[4:], rtol=1e-3
-    )
-    of_wrong = np.polynomial.Polynomial.fit(nodes, wrong, 9, domain=[-0.05, 0.05]).convert().coef
-    np.testing.assert_allclose([sums[5], -sums[8], sums[9] / 2], of_wrong[:3], rtol=1e-8)
-    np.testing.assert_allclose([-sums[14] / 6, sums[15] / 24], of_wrong[3:5], rtol=1e-3)
+@given(st.integers(0, 10**6), st.floats(-3.0, 3.0), st.floats(0.0, 30.0), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_a_scale_is_found_from_afar_as_by_a_bracket(seed, log_off, ridge, is_distribution):
+    """To nine digits of the root of the slope, from a start that is off by up to a thousandfold.
 
-
-@pytest.mark.usefixtures("_kernels")
-@given(st.integers(0, 10**6), st.floats(-0.9, 0.9), st.floats(0.0, 30.0))
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-def test_one_pass_finds_a_scale_that_is_near(seed, off, ridge):
-    """To ten digits of the root that a bracket finds, and a step of Newton's is far from it."""
+    Of comparisons of any spread, with ties and heavy tails, or of their distribution.
+    """
     rng = np.random.default_rng(seed)
-    x = rng.standard_t(3, 300) * 10 ** rng.uniform(-1, 1)
+    x = rng.standard_t(3, 300) * 10 ** rng.uniform(-3, 3)
     outcome = np.where(rng.random(300) < expit(2 * x / np.std(x)), 1, -1)
     outcome[rng.random(300) < 0.2] = 0
-    amount, link = rng.uniform(0.1, 3, 300), get_link("logit")
+    amount, link = 10 ** rng.uniform(-3, 3, 300), get_link("logit")
+    ridge *= float(amount @ x**2) / amount.sum()
 
     def slope(scale):
         return float(amount * (0.5 + 0.5 * outcome - expit(scale * x)) @ x) - ridge * scale
 
-    best = brentq(slope, 0.0, 1e4, xtol=1e-15, rtol=1e-15)
-    start = best / (1 + NEAR * off)
-    sums = scale_pass(x, outcome, amount, np.array([start, 0.0]), link, series=True)
-    found = best_scale(sums, start, ridge)
-    assert found == pytest.approx(best, rel=1e-10)
-    wrong = amount * (outcome != 0) @ expit(-np.abs(best * x))
-    assert expected_wrong(sums, best - start) == pytest.approx(wrong, rel=1e-8)
-    far = best / (1 + 3 * NEAR)
-    sums = scale_pass(x, outcome, amount, np.array([far, 0.0]), link, series=True)
-    assert best_scale(sums, far, ridge) is None
-    newton = far + slope(far) / (float(sums[2]) + ridge)
-    assert newton != pytest.approx(best, rel=1e-9)
+    if slope(0.0) <= 0:  # no positive scale is best
+        return
+    high = 1 / np.std(x)
+    while slope(high) > 0:
+        high *= 2
+        if high > 1e6 / np.std(x):  # separated
+            return
+    best = brentq(slope, 0.0, high, xtol=1e-16 * high, rtol=1e-15)
+    rows = Differences(x, outcome, amount)
+    if is_distribution:
+        largest = float(np.abs(x).max())
+        rows = DifferenceSums.of_comparisons(x, outcome, amount, largest).points()
+    found = fit_scale(rows, link, best * 10**log_off, False, ScaleRidge(ridge, 0.0), 200)
+    assert found.converged
+    assert found.factor == pytest.approx(best, rel=1e-9)
+    assert found.side_effect == 0.0
+
+
+@pytest.mark.parametrize("name", ["logit", "probit"])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_scale_with_a_side_effect_is_that_of_a_general_optimiser(seed, name):
+    link, ridge = get_link(name), ScaleRidge(1.5, 3.0)
+    rng = np.random.default_rng(seed)
+    x = 10.0 ** rng.uniform(-2, 2) * rng.normal(size=300)
+    outcome = np.where(rng.random(300) < link.cdf(x / np.std(x) + 0.4), 1, -1)
+    outcome[rng.random(300) < 0.2] = 0
+    rows = Differences(x, outcome, rng.uniform(0.1, 3, 300))
+    unit = np.array([1 / np.std(x), 1.0])
+    best = minimize(
+        lambda params: minus_log_likelihood(rows, link, unit * params, ridge),
+        np.array([1.0, 0.0]),
+        method="Nelder-Mead",
+        options={"xatol": 1e-9, "fatol": 1e-13, "maxiter": 4000},
+    )
+    found = fit_scale(rows, link, 1 / np.std(x), True, ridge)
+    assert np.array([found.factor, found.side_effect]) / unit == pytest.approx(best.x, abs=1e-6)
 
 
 def naive_scale(law, eta, sd, outcome, amount):
@@ -192,11 +201,12 @@ def test_newton_finds_the_scale_that_a_bracket_finds(seed, unknown, monkeypatch)
 def bracketed(along, scale):
     """The root of the derivative in log scale, without a second derivative; both tails exact."""
     share = 0.5 + 0.5 * along.outcome
+    sd = np.zeros_like(along.eta) if along.sd is None else along.sd
 
     def slope(log_scale):
         scale = np.exp(log_scale)
-        z, weight = grid_for(max(scale, 1.0) * np.max(along.sd))
-        x = scale * (along.eta + z[:, None] * along.sd)
+        z, weight = grid_for(max(scale, 1.0) * np.max(sd))
+        x = scale * (along.eta + z[:, None] * sd)
         rise = weight @ (x * expit(x) * expit(-x))
         win, lose = (np.maximum(weight @ expit(side * x), np.finfo(float).tiny) for side in (1, -1))
         pull = share * rise / win - (1 - share) * rise / lose
@@ -207,7 +217,7 @@ def bracketed(along, scale):
 
 def test_a_large_sample_finds_the_scale_of_a_thinned_score():
     """Ties at random make half wins of f(eta) into T/2 + (1 - T) f(eta); decided ones keep f."""
-    eta, outcome, _ = comparisons(3, number=3 * SAMPLE)
+    eta, outcome, _ = comparisons(3, number=60_000)
     law, one = LAWS[0], np.ones(len(eta))
     held_back = 0.4 * eta  # as by a ridge: the scale does not undo it
     scale = decided_scale(law, eta, 0 * eta, outcome, one)

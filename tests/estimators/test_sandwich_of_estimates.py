@@ -13,14 +13,20 @@ from pairscore import Comparisons, PairscoreError, RankRegression
 from pairscore.core.links import get_link
 from pairscore.core.moments import moments
 from pairscore.core.sandwich import sandwich
+from pairscore.core.scale import NO_RIDGE
 from pairscore.errors import (
     CollinearFeaturesWarning,
     FewItemsWarning,
     PairsNotRandomWarning,
     SeparationWarning,
 )
-from pairscore.estimators.closed_form import ScaledClosedForm, fit_closed_form
+from pairscore.estimators.closed_form import (
+    ClosedFormEquations,
+    ScaledClosedForm,
+    fit_closed_form,
+)
 from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.pair_sums import sum_equations
 from pairscore.estimators.settings import Settings
 from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study
 from tests.laws import GaussianStudy
@@ -252,6 +258,42 @@ def test_a_few_swapped_rows_or_a_ridge_determines_the_side_effect(method, option
     assert not model.undetermined_.any()
 
 
+def test_a_feature_that_only_a_ridge_tells_from_the_side_leaves_the_others_their_errors():
+    """It is zero, without an error, by the ridge; rounding errors of that were taken for variances,
+    and the others' errors were 1e5 times too large. From explicit differences.
+    """
+    X, votes = one_sided()
+    left, right = votes["left"].to_numpy(), votes["right"].to_numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = RankRegression(side_effect=True, l2=1.0).fit(X, votes)
+    D = np.column_stack([X[left] - X[right], np.ones(600)])
+    k = np.bincount(np.append(left, right), minlength=200).astype(float)
+    Z = X - k @ X / k.sum()
+    sd = np.sqrt(k @ Z**2 / k.sum())
+    ahead = D @ np.append(model.coef_, model.side_effect_)
+    p = 1 / (1 + np.exp(-ahead))
+    u = (np.where(votes["winner"] == "left", 1.0, 0.0) - p)[:, None] * D
+    u -= u.mean(axis=0)
+    ridge = np.diag(4 * sd**2)  # on a scatter of items, that of l2=1 under logit
+    inverse = np.linalg.inv((Z * k[:, None]).T @ Z + ridge)
+    leverage = k * (1 / k.sum() + np.einsum("ij,jk,ik->i", Z, inverse, Z))
+    meat = np.zeros((4, 4))
+    for item in range(100):
+        t = u[(left == item) | (right == item)].sum(axis=0) / (1 - leverage[item])
+        meat += np.outer(t, t)
+    for pair in {(a, b) for a, b in zip(left, right, strict=True)}:
+        t = u[(left == pair[0]) & (right == pair[1])].sum(axis=0)
+        meat -= np.outer(t, t)
+    information = (D * (p * (1 - p))[:, None]).T @ D
+    bread = np.linalg.inv(information + np.diag(np.append(sd**2, 0.0)))
+    errors = np.sqrt(np.diag(bread @ meat @ bread))
+    np.testing.assert_allclose(model.std_errors_[:2], errors[:2], rtol=1e-6)
+    assert model.side_effect_std_error_ == pytest.approx(errors[3], rel=1e-6)
+    assert model.coef_[2] == pytest.approx(0.0, abs=1e-9)
+    assert model.std_errors_[2] == 0.0
+
+
 @pytest.mark.parametrize("method", ["paired", "mle"])
 def test_twin_features_and_the_side_are_named_apart(method):
     X, votes = one_sided(twins=True)
@@ -313,10 +355,9 @@ def test_half_wins_vary_less_than_coins_in_the_meat_of_a_closed_form(link, side)
     outcome = draw_outcomes(rng, (X[left] - X[right]) @ b, "at random")
     count = rng.integers(1, 4, 200).astype(float)
     data = FitData(Comparisons(X, left, right, outcome, count=count), side)
-    pairs, f = data.pairs, get_link(link)
-    form = ScaledClosedForm(
-        pairs, f, b, np.eye(2), pairs.differences(X @ b), factor, effect, (0.0, 0.0), b
-    )
+    f = get_link(link)
+    form = ScaledClosedForm(f, "paired", b, np.eye(2), factor, effect, NO_RIDGE, b)
+    sums, _ = sum_equations(data, ClosedFormEquations(form, X @ b, 0.0), 3 + side, None)
     expected = np.zeros((3 + side, 3 + side))
     for i, j, y, number in zip(left, right, outcome, count, strict=True):
         x = X[i] - X[j]
@@ -325,8 +366,7 @@ def test_half_wins_vary_less_than_coins_in_the_meat_of_a_closed_form(link, side)
         variance = p * (1 - p) - 0.25 * (y == 0)
         column = np.concatenate([2 * x, g * np.array([x @ b, 1.0])[: 1 + side]])
         expected += number * variance * np.outer(column, column)
-    found = form.model_meat(X, X.mean(axis=0)) - form.taken_by_ties(X, X.mean(axis=0), data.tied)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(sums.model_meat - sums.tied, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)

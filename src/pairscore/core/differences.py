@@ -3,12 +3,12 @@
 Along a fixed score, a comparison is a number: the difference x of its two items. Whatever is asked
 of a score (its scale on the link, how often it is right, its log-likelihood) is a sum over
 comparisons of a smooth function of x, for each of the three outcomes. Many comparisons are
-therefore kept as their distribution: bins of x, each with the amount in it and the sums of x and
-x^2. Two points of equal weight, a standard deviation to either side of a bin's mean, have the same
-three sums.
+therefore kept as their distribution: bins of x, each with the amount in it and the sums of x, x^2
+and x^3. Two points in a bin, those of Gauss's quadrature, have the same four sums.
 
 Bins are 2^-7 of x wide, so that a sum over the points is off by the fourth power of that: ten
-digits of a sum over the comparisons themselves (tests/core/test_differences.py).
+digits of a sum over the comparisons themselves, however few differences there are; of a sum over
+comparisons that are all certain, fewer (tests/core/test_differences.py).
 """
 
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class Differences:
         if len(x) < MANY:
             return cls(x, outcome, amount)
         largest = float(np.abs(x).max())
-        return DifferenceSums.of_comparisons(x, outcome, amount, largest).points(largest)
+        return DifferenceSums.of_comparisons(x, outcome, amount, largest).points()
 
     def times(self, factor: float, shift: float = 0.0) -> "Differences":
         """factor * x + shift."""
@@ -107,18 +107,19 @@ class Differences:
 class DifferenceSums(Sums):
     """The distribution of differences: of losses, ties and wins (rows), in bins (columns).
 
-    ``amount`` in each bin, and the sums of amount x and amount x^2.
+    ``amount`` in each bin, and the sums of amount x, amount x^2 and amount x^3.
     """
 
     amount: np.ndarray
     first: np.ndarray
     second: np.ndarray
+    third: np.ndarray
 
     @classmethod
     def zero(cls) -> "DifferenceSums":
         """Of no comparisons."""
         shape = len(OUTCOMES), N_BINS
-        return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        return cls(*(np.zeros(shape) for _ in range(4)))
 
     @classmethod
     def of_comparisons(
@@ -139,26 +140,29 @@ class DifferenceSums(Sums):
         """Add comparisons (M), in place; ``largest`` is that of all that are ever added."""
         place = _bins(x, largest)
         place += N_BINS * (outcome.astype(np.int64) + 1)
-        weighted = amount * x
-        for total, values in (
-            (self.amount, amount),
-            (self.first, weighted),
-            (self.second, weighted * x),
-        ):
+        values = amount
+        for total in (self.amount, self.first, self.second, self.third):
             total += np.bincount(place, values, total.size).reshape(total.shape)
+            values = values * x
 
-    def points(self, largest: float) -> Differences:
-        """Two points of each bin, which stand for its comparisons; none is beyond ``largest``."""
+    def points(self) -> Differences:
+        """Two points of each bin, which stand for its comparisons."""
         outcome, place = np.nonzero(self.amount)
         amount = self.amount[outcome, place]
-        mean = self.first[outcome, place] / amount
-        variance = self.second[outcome, place] / amount - mean**2
-        sd = np.sqrt(np.maximum(variance, 0.0))
-        # rounding errors of a variance must not move a point across zero
-        sd = np.minimum(sd, np.abs(mean) / BINS_OF_OCTAVE)
-        x = np.concatenate([mean - sd, mean + sd])
-        halves = np.tile(0.5 * amount, 2)
-        return Differences(np.clip(x, -largest, largest), np.tile(outcome - 1, 2), halves)
+        mean, square, cube = (
+            total[outcome, place] / amount for total in (self.first, self.second, self.third)
+        )
+        width = np.abs(mean) / BINS_OF_OCTAVE
+        # no more than a bin allows: rounding errors must not move a point across zero
+        variance = np.clip(square - mean**2, 0.0, width**2)
+        skew = cube - 3 * mean * square + 2 * mean**3
+        turn = np.divide(skew, variance, out=np.zeros_like(skew), where=variance > 0)
+        turn = np.clip(turn, -width, width) / 2
+        reach = np.sqrt(turn**2 + variance)
+        share = np.divide(turn, reach, out=np.zeros_like(turn), where=reach > 0) / 2
+        x = np.concatenate([mean + turn - reach, mean + turn + reach])
+        amount = np.concatenate([(0.5 + share) * amount, (0.5 - share) * amount])
+        return Differences(x, np.tile(outcome - 1, 2), amount)
 
 
 def _bins(x: np.ndarray, largest: float) -> np.ndarray:

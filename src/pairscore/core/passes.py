@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.links import Link, small_part
-from pairscore.core.threads import CHUNKS, chunks_of, on_each, row_chunks
+from pairscore.core.threads import CHUNKS, on_each, row_chunks
 from pairscore.errors import PairscoreError
 
 BLOCK = 8192  # comparisons or pairs at a time, which stay in the processor's cache
@@ -273,30 +273,6 @@ def sum_pairs(
     if len(lows):
         sums[lows] += np.add.reduceat(at_low, start[lows])
     return sums
-
-
-def laplacian_pass(
-    start: np.ndarray, high: np.ndarray, scores: np.ndarray, shift: np.ndarray, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted score differences: net per item (N), and their sum on each side (S).
-
-    ``weight`` is S x P; the others are those of
-    :func:`pairscore.core.links.score_pass`.
-    """
-    if kernels is None:
-        values = weight * (differences(start, high, scores) + shift[:, None])
-        total = values.sum(axis=0)
-        return sum_pairs(start, high, total, total, -1.0), values.sum(axis=1)
-
-    def one(rows: slice) -> tuple[np.ndarray, np.ndarray]:
-        net, on_sides = np.zeros(len(scores)), np.zeros(len(shift))
-        kernels.laplacian_pass(
-            start, high, scores, shift, weight, rows.start, rows.stop, net, on_sides
-        )
-        return net, on_sides
-
-    nets, sides = zip(*on_each(one, chunks_of(start)), strict=True)
-    return sum(nets), sum(sides)  # type: ignore[return-value]
 
 
 def differences(start: np.ndarray, high: np.ndarray, scores: np.ndarray) -> np.ndarray:

@@ -317,9 +317,10 @@ def sandwich(
     told = np.ones(len(model_meat), dtype=bool)
     told[:n] = np.abs(np.diag(jacobian)[:n]) * np.diag(model_meat)[:n] > SMALLEST_TOLD
     half = jacobian @ square_root(model_meat * np.outer(told, told))
-    # so is what the meat of others has of such a parameter, which a floor would take for much
+    # so is what the meat of others leaves of such a parameter, or of one that comparisons do not
+    # tell from others and a ridge holds: a floor would take it for much
     variance = np.einsum("ij,ij->i", half, half)[:n]
-    half[:n][~told[:n] & (variance <= SMALLEST_TOLD * np.abs(np.diag(jacobian)[:n]))] = 0.0
+    half[:n][variance <= SMALLEST_TOLD * np.abs(np.diag(jacobian)[:n])] = 0.0
     model, known = weight_unit * (half @ half.T), half.any(axis=1)
     if robust_meat is None:
         return model

@@ -210,7 +210,7 @@ class StreamData:
         largest = float(np.ptp(scores)) + abs(shift)
         task = AlongTask(self.rows, np.asarray(scores), shift, largest, distinct)
         sums: AlongSums = self.run("Differences", task)
-        return sums.along(largest)
+        return sums.along()
 
     def score(self, scores: np.ndarray, shift: float, link: Link) -> ScoreSums:
         """Derivatives of the log-likelihood at scores (N); an item with itself is left out."""

@@ -455,10 +455,9 @@ class AlongSums(Sums):
     losses: Range
     tied: float
 
-    def along(self, largest: float) -> Along:
+    def along(self) -> Along:
         """The same, with points of the distribution in the place of comparisons."""
-        differences = self.distribution.points(largest)
-        return Along(differences, self.net, self.wins, self.losses, self.tied)
+        return Along(self.distribution.points(), self.net, self.wins, self.losses, self.tied)
 
 
 @dataclass(frozen=True)
@@ -480,8 +479,8 @@ class AlongTask:
         for batch in small_batches(self.rows, part, AT_ONCE):
             left, right, outcome, amount = batch[:4]
             x = difference_pass(left, right, self.scores)
-            add_net(left, right, amount * x, net)
             x += self.shift
+            add_net(left, right, amount * x, net)
             if self.distinct:
                 amount = amount * (left != right)
             distribution.add(x, outcome, amount, self.largest)
