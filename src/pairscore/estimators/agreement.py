@@ -8,6 +8,9 @@ from pairscore.core.differences import Differences, OutcomeSums
 from pairscore.core.moments import share_of
 from pairscore.core.scale import decided_scale
 from pairscore.core.ties import OutcomeLaw
+from pairscore.estimators.fit_data import DataOfFit
+from pairscore.estimators.null_space import memory_of
+from pairscore.estimators.results import Estimate
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,22 @@ class Agreement:
     noise: float
     decided_scale: float
     outcomes: OutcomeSums
+
+
+def differences_along(data: DataOfFit, result: Estimate, distinct: bool = False) -> Differences:
+    """Comparisons along the score of an estimate; ``distinct`` leaves an item against itself out.
+
+    As the estimator left them, or else by a pass.
+    """
+    if result.differences is not None and not distinct:
+        return result.differences
+    if result.difference is None:
+        scores, shift = data.table.times(result.coef), result.side_effect or 0.0
+        return data.along(scores, shift, distinct).differences
+    votes, amount = memory_of(data).comparisons, memory_of(data).amount
+    if distinct:
+        amount = amount * (votes.left != votes.right)
+    return Differences.of_comparisons(result.difference, votes.outcome, amount)
 
 
 def agreement_of(

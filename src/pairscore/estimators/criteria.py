@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairscore.core.differences import Differences, OutcomeSums
+from pairscore.core.differences import Differences
 from pairscore.core.ties import TieRule
 from pairscore.errors import NoLikelihoodError, NotConvergedWarning, SeparationWarning
+from pairscore.estimators.agreement import differences_along
+from pairscore.estimators.fit_data import DataOfFit
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
     from pairscore.estimators.results import Estimate
 
 # why a fit is at the maximum of no likelihood, and what to do about it
+ROUNDING = 1e-12  # of a sum of amounts
 NO_MAXIMUM = "the comparisons are separated, so that the likelihood has no maximum"
 RIDGE = "the ridge keeps the coefficients from the maximum"
 SLOPES = "the slopes of judges are shrunk towards 1"
@@ -108,32 +111,33 @@ def kept_likelihood(likelihood: Likelihood | None) -> Likelihood:
     return likelihood
 
 
-def likelihood_of(data: "Comparisons", result: "Estimate", outcomes: OutcomeSums) -> Likelihood:
+def likelihood_of(
+    data: DataOfFit, result: "Estimate", differences: Differences, source: "Comparisons | str"
+) -> Likelihood:
     """Of the comparisons that a fit is to, an item with itself left out.
 
-    ``outcomes`` are sums over all that are decided.
+    ``differences`` are all of them along the score, ``source`` is what they are known again by.
     """
-    assert result.settings is not None
-    if result.settings.method != "mle":
+    settings = result.settings
+    assert settings is not None
+    number = 0.5 * float(data.tally.exposures.sum())
+    n_comparisons = number / data.weight_unit
+    if settings.method != "mle":
         reason = no_likelihood(result, set(), False)
-        return Likelihood(None, result.n_parameters, float(data.amount.sum()), data, reason)
-    outcome, eta = data.outcome, result.of_comparisons
-    are_distinct = bool((distinct := data.left != data.right).all())
-    amount = data.amount if are_distinct else data.amount * distinct
-    has_weights = data.weight is not None and bool(np.any((data.weight > 0) & (data.weight != 1)))
-    counted = {at for at in (-1, 0, 1) if np.any((outcome == at) & (amount > 0))}
-    reason, value = no_likelihood(result, counted, has_weights), None
-    if not reason:
-        rule = TieRule(result.settings.ties, result.settings.link)
-        if rule.has_parameter:
-            assert result.effects is not None
-            tie = result.effects.of_kind("tie")["tie"]
-            value = float(amount @ rule.derivatives(eta, outcome, tie).value)
-        elif are_distinct and 0 not in counted:
-            value = outcomes.loglik
-        else:
-            value = Differences(eta, outcome, amount).outcomes(rule.link).loglik
-    return Likelihood(value, result.n_parameters, float(amount.sum()), data, reason)
+        return Likelihood(None, result.n_parameters, n_comparisons, source, reason)
+    if number < (1 - ROUNDING) * data.tally.n_comparisons:
+        differences = differences_along(data, result, distinct=True)
+    occurring = set(np.unique(differences.outcome[differences.amount > 0]).tolist())
+    reason = no_likelihood(result, occurring, data.has_weights)
+    if reason:
+        return Likelihood(None, result.n_parameters, n_comparisons, source, reason)
+    rule, tie = TieRule(settings.ties, settings.link), 0.0
+    if rule.has_parameter:
+        assert result.effects is not None
+        tie = result.effects.of_kind("tie")["tie"]
+    log_chance = rule.derivatives(differences.x, differences.outcome, tie).value
+    value = float(differences.amount @ log_chance) / data.weight_unit
+    return Likelihood(value, result.n_parameters, n_comparisons, source, reason)
 
 
 def no_likelihood(result: "Estimate", outcomes: set[int], has_weights: bool) -> str:

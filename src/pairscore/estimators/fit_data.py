@@ -137,15 +137,18 @@ class Cut:
 
 @dataclass(frozen=True)
 class Choice:
-    """Of the comparisons that count, those that some cut touches, or those that none does."""
+    """Of the comparisons of two items, those that some cut touches, or those that none does."""
 
     cuts: tuple[Cut, ...]
     touched: bool
 
     def mask(self, left: np.ndarray, right: np.ndarray, amount: np.ndarray) -> np.ndarray:
         """Of comparisons (M)."""
+        mask = (amount > 0) & (left != right)
+        if not self.cuts:
+            return mask
         touched = np.any([cut.touches(left, right) for cut in self.cuts], axis=0)
-        return (amount > 0) & (left != right) & (touched == self.touched)
+        return mask & (touched == self.touched)
 
 
 # -- sums over pairs ---------------------------------------------------------------------------
@@ -351,8 +354,15 @@ class DataOfFit(Protocol):
         """The scatter of the observed differences, by the numbers of comparisons."""
         ...
 
-    def along(self, scores: np.ndarray, shift: float = 0.0) -> Along:
-        """Comparisons along scores (N), with what left has more."""
+    @property
+    def has_weights(self) -> bool:
+        """Whether comparisons have weights that differ, beside counts."""
+        ...
+
+    def along(self, scores: np.ndarray, shift: float = 0.0, distinct: bool = False) -> Along:
+        """Comparisons along scores (N), with what left has more; ``distinct`` leaves an item
+        against itself out.
+        """
         ...
 
     def score(self, scores: np.ndarray, shift: float, link: Link) -> ScoreSums:
@@ -561,8 +571,16 @@ class FitData:
         x = difference_pass(self.comparisons.left, self.comparisons.right, scores)
         return x + shift if shift else x
 
-    def along(self, scores: np.ndarray, shift: float = 0.0) -> Along:
+    @property
+    def has_weights(self) -> bool:
+        """Whether comparisons have weights, which are relative: 1 is no weight."""
+        weight = self.comparisons.weight
+        return weight is not None and bool(np.any((weight > 0) & (weight != 1)))
+
+    def along(self, scores: np.ndarray, shift: float = 0.0, distinct: bool = False) -> Along:
         """Comparisons along scores (N), with what left has more."""
+        if distinct:
+            return self.part(Choice((), touched=False)).along(scores, shift)
         votes, x = self.comparisons, self.differences(scores, shift)
         return along_comparisons(
             x, votes.left, votes.right, votes.outcome, self.amount, len(scores)

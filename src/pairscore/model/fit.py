@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.differences import Differences
 from pairscore.core.moments import share_of
 from pairscore.core.threads import one_blas_thread
 from pairscore.core.ties import OutcomeLaw, TieRule
@@ -14,11 +13,11 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import ALONE, Workers, number_groups
 from pairscore.data.items import LARGEST_NUMBER, Items
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few
-from pairscore.estimators.agreement import agreement_of
+from pairscore.estimators.agreement import agreement_of, differences_along
 from pairscore.estimators.checks import n_counted, refuse_lost_digits, refuse_too_many_features
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.criteria import likelihood_of
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import DataOfFit, FitData
 from pairscore.estimators.leave_one_out import (
     NewItems,
     expect_of_new_items,
@@ -85,8 +84,9 @@ def fit_comparisons(
     used = without_ties(data, settings.method) if settings.ties == "drop" else data
     used = used.with_relative_weights()
     with one_blas_thread:
-        result = estimate(used, settings, has_items, item_groups, start, ridge, workers)
-        fit = _keep(used, result, has_items)
+        fit_data = FitData(used, settings.side_effect, has_items, start)
+        result = estimate(fit_data, settings, item_groups, ridge, workers)
+        fit = _keep(fit_data, result, has_items)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
     if has_items:
         notes = [*odd_comparisons(data), *notes]
@@ -116,17 +116,15 @@ def _of_all(data: Comparisons, has_items: bool) -> dict[str, Any]:
 
 
 def estimate(
-    data: Comparisons,
+    fit_data: FitData,
     settings: Settings,
-    has_items: bool = True,
     item_groups: np.ndarray | None = None,
-    start: Fit | None = None,
     ridge: RidgeCurve | None = None,
     workers: Workers = ALONE,
 ) -> Estimate:
     """The estimate, with the settings that were possible and the ridge that was chosen."""
+    data, has_items = fit_data.comparisons, fit_data.has_items
     refuse_unknown_items_and_sides(settings, data, has_items)
-    fit_data = FitData(data, settings.side_effect, has_items, start)
     refuse_too_many_features(fit_data, n_counted(fit_data), settings)
     refuse_lost_digits(fit_data.table, fit_data.compared, data.items.feature_names)
     if not fit_data.X.shape[1]:
@@ -268,14 +266,40 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
     return fit.with_kept(**errors_of(fit, result))
 
 
-def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
-    """All that a model keeps, from an estimate."""
-    assert result.settings is not None
-    fit = fit_of(
+def keep_estimate(
+    data: DataOfFit,
+    result: Estimate,
+    items: ComparedItems,
+    source: Comparisons | str,
+    **facts: Any,
+) -> Fit:
+    """What a model keeps of an estimate, in memory or of a stream, with how well it agrees.
+
+    ``source`` are the comparisons, or what they are known again by; ``items`` and ``facts`` are
+    those of :func:`fit_of`.
+    """
+    fit = fit_of(result, items, **facts)
+    differences = differences_along(data, result)
+    shares = agreement_of(differences, fit.outcome_law, data.weight_unit, result.decided_scale)
+    return fit.with_kept(
+        agreement=shares.agreement,
+        noise=shares.noise,
+        decided_scale=shares.decided_scale,
+        likelihood=likelihood_of(data, result, differences, source),
+    )
+
+
+def _keep(fit_data: FitData, result: Estimate, has_items: bool) -> Fit:
+    """All that a model keeps of an estimate in memory."""
+    data = fit_data.comparisons
+    fit = keep_estimate(
+        fit_data,
         result,
         ComparedRows(data.items.values, result.compared),
+        data,
         n_items=int(np.count_nonzero(result.compared)) if has_items else None,
         n_comparisons=data.number,
+        tie_share=share_of(fit_data.n_tied, fit_data.tally.n_comparisons),
         record=record_of(None if has_items else data.fingerprint, data.seed),
         feature_names=data.items.feature_names if has_items else None,
         ridge_curve=result.ridge,
@@ -291,18 +315,6 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     )
     if fit.effects is not None:
         fit = replace(fit, effects=replace(fit.effects, df_error=fit.panel.df_error))
-    differences = result.differences
-    if differences is None:
-        rows = result.of_comparisons, data.outcome, data.amount
-        differences = Differences.of_comparisons(*rows)
-    shares = agreement_of(differences, fit.outcome_law, data.weight_unit, result.decided_scale)
-    fit = fit.with_kept(
-        agreement=shares.agreement,
-        noise=shares.noise,
-        decided_scale=shares.decided_scale,
-        tie_share=share_of(differences.tied, differences.total),
-        likelihood=likelihood_of(data, result, shares.outcomes),
-    )
     if data.judge is not None and fit.settings.inference is not None:
         from pairscore.effects.judges import judge_agreement
 

@@ -199,6 +199,12 @@ class StreamData:
         of_all = ItemSums(tally, self.item_moments, self.label_sum)
         return FitData(Comparisons.of(items, votes), self.keep_sides, of_all=of_all)
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether comparisons have weights that differ."""
+        weights = self.first.weights
+        return not weights.is_empty and weights.low != weights.high
+
     # -- passes --------------------------------------------------------------------------------
 
     def run(self, stage: str, task: Callable[[Any], Any]) -> Any:

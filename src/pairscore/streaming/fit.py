@@ -8,18 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.differences import Differences
 from pairscore.core.moments import share_of
 from pairscore.errors import PairscoreError
-from pairscore.estimators.agreement import agreement_of
 from pairscore.estimators.checks import refuse_lost_digits, refuse_too_many_features
 from pairscore.estimators.closed_form import fit_closed_form
-from pairscore.estimators.criteria import Likelihood, no_likelihood
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
-from pairscore.model.fit import fit_of, refuse_weights, without_decisions
+from pairscore.model.fit import keep_estimate, refuse_weights, without_decisions
 from pairscore.model.intervals import choose_inference
 from pairscore.model.notes import (
     alike_notes,
@@ -185,30 +182,20 @@ def keep_fit(data: StreamData, settings: Settings, result: Estimate) -> tuple[Fi
     never = never_differing(data, settings)
     result = replace(result, settings=settings, never_differing=never)
     compared = data.first.seen
-    fit = fit_of(
+    fit = keep_estimate(
+        data,
         result,
         data.table.compared(compared),
+        fingerprint(data),
         n_items=int(np.count_nonzero(compared)),
         n_comparisons=data.first.n_given,
+        tie_share=share_of(data.first.tied, data.first.given),
         record=record_of(fingerprint(data), None),
         feature_names=data.items.feature_names,
         recipe=data.items.recipe,
     )
-    scores, shift = data.table.times(result.coef), result.side_effect or 0.0
-    along = None if result.differences is not None else data.along(scores, shift)
-    differences = result.differences if along is None else along.differences
-    assert differences is not None
-    shares = agreement_of(differences, fit.outcome_law, data.weight_unit)
-    fit = fit.with_kept(
-        agreement=shares.agreement,
-        noise=shares.noise,
-        decided_scale=shares.decided_scale,
-        tie_share=share_of(data.first.tied, data.first.given),
-        likelihood=_likelihood(data, result, differences, scores, shift),
-    )
-    fit = replace(
-        fit, fitted_scores=data.table.fitted_scores(fit, data.items.feature_names, compared)
-    )
+    scores = data.table.fitted_scores(fit, data.items.feature_names, compared)
+    fit = replace(fit, fitted_scores=scores)
     fit, undecided = without_decisions(fit)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result), *undecided]
     fit = replace(fit, extreme_items=extreme_items(data.items, *data.first.won_and_lost))
@@ -221,25 +208,3 @@ def _odd_parts(data: StreamData) -> list[Note]:
     if not data.reader.layout.has_sides:
         return notes
     return notes + one_sided_notes(data.first.left_won, data.first.right_won)
-
-
-def _likelihood(
-    data: StreamData,
-    result: Estimate,
-    differences: Differences,
-    scores: np.ndarray,
-    shift: float,
-) -> Likelihood:
-    """The log-likelihood, an item with itself left out, or why there is none."""
-    assert result.settings is not None
-    occurring = {int(outcome) for outcome in np.unique(differences.outcome[differences.amount > 0])}
-    weights = data.first.weights
-    has_weights = not weights.is_empty and weights.low != weights.high
-    reason, value = no_likelihood(result, occurring, has_weights), None
-    number = 0.5 * float(data.tally.exposures.sum())
-    if not reason:
-        if number < data.tally.n_comparisons:
-            differences = data.along(scores, shift, distinct=True).differences
-        value = differences.outcomes(result.settings.link).loglik / data.weight_unit
-    number /= data.weight_unit
-    return Likelihood(value, result.n_parameters, number, fingerprint(data), reason)
