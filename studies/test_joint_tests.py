@@ -5,7 +5,7 @@ import pytest
 from tests.model.test_contrasts import draw_items, draw_votes, fit_table
 
 from pairscore.core.quantiles import wald
-from pairscore.model.groups import shown_coefficients
+from pairscore.model.categories import shown_coefficients
 
 N_FITS = 2000
 # items, comparisons, levels, standard deviation of what features leave out

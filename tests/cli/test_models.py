@@ -25,7 +25,7 @@ from tests.cli.running import (
 )
 from tests.estimators.test_leave_one_out import draw
 from tests.estimators.test_outside_results import DATA, PUBLISHED
-from tests.model.test_groups import study_of_years
+from tests.model.test_open_directions import study_of_years
 from tests.tie_cells import draw_outcomes, draw_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")

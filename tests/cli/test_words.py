@@ -12,9 +12,9 @@ from pairscore.cli import main, words
 from pairscore.cli.words import folded, ranking_text, translate
 from pairscore.files.tables import read_table
 from pairscore.files.write import text_table, write_table
-from pairscore.model.predict import scale_of
+from pairscore.model.scales import scale_of
 from tests.cli.running import run
-from tests.model.test_ranking import fitted
+from tests.model.test_ranks import fitted
 
 
 def translated(text):

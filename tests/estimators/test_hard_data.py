@@ -310,4 +310,4 @@ def ties_at_any_distance(seed):
 @pytest.mark.parametrize("seed", [176, 186, 300, 321, 379, 392, 1, 2])
 def test_ties_by_rao_and_kupper_do_not_overflow_under_probit(seed):
     model, _ = fit(ties_at_any_distance(seed), link="probit", ties="rao-kupper")
-    assert np.isfinite(model.result_.decided_scale)
+    assert np.isfinite(model.result_.outcomes.decided_scale)

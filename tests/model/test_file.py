@@ -21,11 +21,13 @@ from sklearn.exceptions import NotFittedError
 import pairscore
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
+from pairscore.estimators.results import kept_types
 from pairscore.model import file as files_of_models
 from tests import forged
 from tests.evaluation.bradley_terry import draw_study
 from tests.golden.record import HERE, OLD_MODELS
-from tests.model.test_fit import assert_same, tables
+from tests.model.test_fit import tables
+from tests.model.test_update import assert_same
 from tests.tie_cells import draw_outcomes, draw_pairs
 
 METHODS = ("split", "pooled", "paired", "mle")
@@ -123,7 +125,8 @@ def bits(value):
 
 def contents(model):
     """Everything that a model holds, but its comparisons."""
-    held = vars(model) | vars(model.result_) | {"record": model.record_}
+    held = vars(model) | {name: model.result_.kept(name) for name in kept_types()}
+    held["record"] = model.record_
     return {
         key: bits(value) for key, value in held.items() if key not in ("result_", "comparisons")
     }

@@ -381,7 +381,7 @@ def test_a_feature_with_its_square_a_category_and_a_flag_are_no_examples():
         (True, False): Recipe(features=("dose",), means={"dose": (0.0,)}, id=None),
     }
     for expected, recipe in recipes.items():
-        fit = replace(model.result_, recipe=recipe.to_record(), feature_names=recipe.names)
+        fit = model.result_.with_kept(recipe=recipe.to_record(), feature_names=recipe.names)
         assert tuple(single_features(fit)) == expected
 
 

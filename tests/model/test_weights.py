@@ -60,7 +60,13 @@ def numbers(model):
     fit = model.result_
     found = {
         "coef": fit.coef,
-        "sizes": [fit.n_comparisons, fit.agreement, fit.noise, fit.tie_share, fit.decided_scale],
+        "sizes": [
+            fit.n_comparisons,
+            fit.outcomes.agreement,
+            fit.outcomes.noise,
+            fit.outcomes.tie_share,
+            fit.outcomes.decided_scale,
+        ],
         "l2": [fit.l2],
     }
     if fit.covariance is not None:

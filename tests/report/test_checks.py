@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -465,7 +464,7 @@ def test_a_check_goes_by_the_kind_of_a_warning_and_not_by_its_words():
         ("ManyFeaturesWarning", "What did the fit itself warn of?"),
     ):
         told = {"notes": ["in other words."], "note_kinds": [kind]}
-        model.result_ = replace(model.result_, **told)
+        model.result_ = model.result_.with_kept(**told)
         doubts = [one for one in report_facts(model, items, votes).checks if not one.fine]
         assert [one.question for one in doubts if one.answer == "In other words."] == [question]
 

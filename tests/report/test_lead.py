@@ -13,7 +13,7 @@ from pairscore.report.facts import ReportFacts, report_facts
 from pairscore.report.lead import lead_sentences, verdict_of_checks
 from pairscore.report.page import report_html
 from tests.limits import largest_mean
-from tests.model.test_groups import study_of_years
+from tests.model.test_open_directions import study_of_years
 from tests.report.conftest import assert_whole, draw_study, facts_of, page_in_words, text_of
 
 

@@ -249,7 +249,7 @@ class Checks:
         in_parts(monkeypatch)
         items_in_parts(monkeypatch)
         whole, found = fit_both(items, votes, files, {}, engine=cluster.engine, scratch=tmp_path)
-        assert found.result_.n_groups == whole.result_.n_groups == 2
+        assert found.result_.open.n_groups == whole.result_.open.n_groups == 2
         assert_same_fit(found, whole)
 
     def test_separated_comparisons_are_held_as_in_memory(self, cluster, tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from pairscore.streaming.table import ItemTable
 
 from pairscore.core.linalg import whitening_basis
 from pairscore.core.moments import moments
@@ -12,7 +13,6 @@ from pairscore.streaming import table
 from pairscore.streaming.engines import add, local_engine
 from pairscore.streaming.rows import ItemBlock
 from pairscore.streaming.spill import FeatureFiles, item_file, write_features
-from pairscore.streaming.table import ItemTable
 
 RNG = np.random.default_rng(0)
 N, D = 101, 4
@@ -83,5 +83,5 @@ def test_the_item_with_a_column_of_its_own_is_found_in_whatever_block(tables):
 
 
 def test_the_range_of_compared_items_is_that_of_all_blocks(tables):
-    here, there = (of.compared(EXPOSURES > 0)[0]() for of in tables)
+    here, there = (of.compared(EXPOSURES > 0).feature_ranges() for of in tables)
     np.testing.assert_array_equal(here, there)

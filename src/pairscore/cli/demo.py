@@ -14,7 +14,7 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Wording
 from pairscore.files.write import text_table, write_table
 from pairscore.metrics import kendall_distance
-from pairscore.model.ranking import MULTIPLICITY
+from pairscore.model.ranks import MULTIPLICITY
 from pairscore.model.regression import RankRegression
 from pairscore.report.page import write_report
 

@@ -240,7 +240,7 @@ def fit_study(
 
     data, groups = study.comparisons, study.groups
     if given["auto"]:
-        from pairscore.evaluation.choose import auto_fit
+        from pairscore.evaluation.auto_fit import auto_fit
 
         data = data if groups is None else data.with_item_groups(groups)
         running = {"use": given["use"], "n_jobs": given["n_jobs"]}
@@ -304,7 +304,7 @@ def update(
     from pairscore.estimators.settings import check_settings
     from pairscore.files.read_study import read_new_items, read_new_parts
     from pairscore.model.file import load_model
-    from pairscore.model.fit import update_fit
+    from pairscore.model.update import update_fit
 
     with input_path(model) as path:
         file = load_model(path)
@@ -340,7 +340,7 @@ def add_named_items(known: "Items", read: "Comparisons") -> tuple["Items | None"
     """The items that comparisons name for the first time, and the votes on all items."""
     import numpy as np
 
-    from pairscore.model.fit import unknown_items
+    from pairscore.model.update import unknown_items
 
     more = unknown_items(known, read.items)
     table = known if more is None else known.with_new_items(more)

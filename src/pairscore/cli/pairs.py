@@ -256,15 +256,15 @@ def show_notes(texts: Iterable[str]) -> None:
 def rank_compared(fit: "Fit", items: Path | None, **asked: Any) -> dict[str, Any]:
     """The ranking of the items of a fit without features, as columns."""
     from pairscore.data.tables import Columns
-    from pairscore.model.fit_input import compared_items
-    from pairscore.model.ranking import rank_items
+    from pairscore.model.items import items_of_fit
+    from pairscore.model.ranks import rank_items
 
     if items is not None:
         raise PairscoreError(
             "the model was fitted to comparisons alone, and ranks the items that were compared;"
             " leave ITEMS out."
         )
-    return dict(rank_items(fit, replace(compared_items(fit), backend=Columns), **asked))
+    return dict(rank_items(fit, replace(items_of_fit(fit), backend=Columns), **asked))
 
 
 @dataclass(frozen=True)
@@ -377,7 +377,7 @@ def rank_stored(
     from pairscore.files.study_columns import ItemPieces
     from pairscore.files.tables import stored_table
     from pairscore.files.write import BadFilesError, locate_faults
-    from pairscore.model.ranking import rank_pieces
+    from pairscore.model.ranks import rank_pieces
 
     needed, reading = new_item_columns(fit, id, given)
     reading["na"] = [*reading["na"], *map(Unsaid, sorted({*words.values()}))]
@@ -543,8 +543,8 @@ def predict(
     from pairscore.files.read_study import find_id_for_pairs, read_new_items, read_pairs
     from pairscore.files.write import row_records, write_table
     from pairscore.model.file import load_model
-    from pairscore.model.fit_input import compared_items
-    from pairscore.model.ranking import pair_chances
+    from pairscore.model.items import items_of_fit
+    from pairscore.model.predict import pair_chances
 
     with list_bad_rows(output), stage("Reading"):
         with input_path(model) as path:
@@ -557,7 +557,7 @@ def predict(
         of_pairs = reading | {"kept_columns": kept.get("vote_columns", {})}
         named, id = {name: given[name] for name in PAIR_COLUMNS}, given["id"]
         if pairs is None:
-            table, pairs = replace(compared_items(fit), backend=Columns), items
+            table, pairs = replace(items_of_fit(fit), backend=Columns), items
         else:
             if id is None and fit.recipe is None and "-" not in (str(items), str(pairs)):
                 id = find_id_for_pairs(items, pairs, fit, context, named, **of_pairs)

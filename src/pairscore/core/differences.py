@@ -80,6 +80,12 @@ class Differences:
         return float(self.amount.sum())
 
     @property
+    def tied(self) -> float:
+        """The amount of ties."""
+        is_tie = self.outcome == 0
+        return float(self.amount[is_tie].sum())
+
+    @property
     def squares(self) -> float:
         """The sum of amount x^2."""
         return float((self.amount * self.x) @ self.x)

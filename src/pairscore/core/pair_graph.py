@@ -315,18 +315,7 @@ def pair_scatters(
     none = np.zeros(off_diagonal.shape[1])
     neighbour_weight = np.array([pairs.item_sums(row, none) for row in off_diagonal])
     halves, uncentred = zip(*on_each(one, chunks_of(pairs.start)), strict=True)
-    scatters = sum(halves).reshape(d, n_matrices, d).transpose(1, 0, 2)
+    scatters = np.sum(halves, axis=0).reshape(d, n_matrices, d).transpose(1, 0, 2)
     # the neighbours had not been centred
-    scatters = scatters - sum(uncentred)[:, :, None] * mean
+    scatters = scatters - np.sum(uncentred, axis=0)[:, :, None] * mean
     return scatters + scatters.transpose(0, 2, 1)
-
-
-def with_side(scatter: np.ndarray, Z: np.ndarray, pairs: Pairs, weight: np.ndarray) -> np.ndarray:
-    """X'LX (d x d), bordered by the side effect's row where pairs have sides.
-
-    ``weight`` is that of each pair on each side (sides x P), of which the scatter has the sum.
-    """
-    if len(pairs.side) == 1:
-        return scatter
-    border = pairs.net_per_item(pairs.side @ weight) @ Z
-    return np.block([[scatter, border[:, None]], [border[None], weight.sum()]])

@@ -155,7 +155,7 @@ def score_pass(
     Rows (R) are comparisons, or pairs: ``win`` and ``lose`` say how often left won and lost, at a
     difference of the scores of left and right plus ``shift``.
     """
-    n_items, is_compiled = len(scores), kernels is not None and link.is_logistic
+    n_items = len(scores)
     left, right = same_kind(left, right)
     scores = doubles(scores)
 
@@ -164,20 +164,34 @@ def score_pass(
         for first in range(chunk.start, chunk.stop, BLOCK):
             rows = slice(first, min(first + BLOCK, chunk.stop))
             ends = left[rows], right[rows]
-            eta = difference_pass(*ends, scores)
-            if shift:
-                eta += shift
-            if is_compiled:
-                won, lost = doubles(win[rows]), doubles(lose[rows])
-                total += kernels.logistic_pass(*ends, eta, small_part(eta), won, lost, net)
-                continue
-            score = link.score(eta, win[rows], lose[rows])[0]
-            add_net(*ends, score, net)
-            total += float(score.sum())
+            total += add_scores(*ends, win[rows], lose[rows], scores, shift, link, net)
         return net, total
 
     parts = on_each(one, _chunks_beside(len(left), n_items))
     return np.sum([net for net, _ in parts], axis=0), sum(total for _, total in parts)
+
+
+def add_scores(
+    left: np.ndarray,
+    right: np.ndarray,
+    win: np.ndarray,
+    lose: np.ndarray,
+    scores: np.ndarray,
+    shift: float,
+    link: Link,
+    net: np.ndarray,
+) -> float:
+    """The same of few rows, added to ``net`` (N); returns the derivative in what left has more."""
+    eta = difference_pass(left, right, scores)
+    if shift:
+        eta += shift
+    if kernels is not None and link.is_logistic:
+        ends = same_kind(left, right)
+        small = small_part(eta)
+        return float(kernels.logistic_pass(*ends, eta, small, doubles(win), doubles(lose), net))
+    score = link.score(eta, win, lose)[0]
+    add_net(left, right, score, net)
+    return float(score.sum())
 
 
 def _chunks_beside(n_rows: int, n_items: int) -> list[slice]:

@@ -355,7 +355,7 @@ def profile_intervals(fit: Fit, width: float) -> np.ndarray:
         )
     kept_likelihood(fit.likelihood).refuse_none("there are no profile intervals")
     data, ends = comparisons_of_fit(fit, "profile intervals"), np.full((fit.n_features, 2), np.nan)
-    determined = np.flatnonzero(~fit.undetermined)
+    determined = np.flatnonzero(~fit.open.undetermined)
     ends[determined] = profile_ends(*rows_at_maximum(fit, data), determined, width**2 / 2)
     return ends
 

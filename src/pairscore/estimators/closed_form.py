@@ -222,7 +222,8 @@ def link_scale(
     explained = float((scores - scores.mean()) @ tally.net_wins)
     slope = explained / squares if squares > 0 else 0.0
     residual = tally.net_wins - slope * along.net
-    freedom = freedom_in_sample(freedom, np.count_nonzero(tally.exposures), settings.method)
+    n_items = float(np.count_nonzero(tally.exposures))
+    freedom = freedom_in_sample(freedom, n_items, settings.method)
     guard = overfit_guard(residual, tally.exposures, freedom, explained)
     return replace(scale, factor=scale.factor * guard, guard=guard), bool(separated)
 
@@ -489,19 +490,15 @@ class ClosedFormTerms:
             tied = self._bordered(scatters[1], mixed, self.tied_score)
         return ClosedFormSums(
             curvature=np.einsum("esp,fsp,sp->ef", z, z, observed),
-            response=self._on_features(response),
+            response=self.tile.on_features(response),
             model_meat=model_meat,
             tied=tied,
         )
 
-    def _on_features(self, values: np.ndarray) -> np.ndarray:
-        """Sums over pairs of values (e x P) times differences of features: e x d."""
-        return np.array([self.tile.pairs.net_per_item(row) for row in values]) @ self.tile.Z
-
     def _bordered(self, scatter: np.ndarray, mixed: np.ndarray, e: np.ndarray) -> np.ndarray:
         """The meat (d + e) from that of Y (d x d), its covariance with e, and the variance of e."""
         z = self.scale_design
-        border = self._on_features(np.einsum("esp,sp->ep", z, mixed))
+        border = self.tile.on_features(np.einsum("esp,sp->ep", z, mixed))
         corner = np.einsum("esp,fsp,sp->ef", z, z, e)
         return np.block([[scatter, border.T], [border, corner]])
 

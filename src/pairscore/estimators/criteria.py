@@ -117,8 +117,7 @@ def likelihood_of(data: "Comparisons", result: "Estimate", outcomes: OutcomeSums
     if result.settings.method != "mle":
         reason = no_likelihood(result, set(), False)
         return Likelihood(None, result.n_parameters, float(data.amount.sum()), data, reason)
-    outcome, eta = data.outcome, result.difference
-    assert eta is not None
+    outcome, eta = data.outcome, result.of_comparisons
     are_distinct = bool((distinct := data.left != data.right).all())
     amount = data.amount if are_distinct else data.amount * distinct
     has_weights = data.weight is not None and bool(np.any((data.weight > 0) & (data.weight != 1)))

@@ -23,15 +23,14 @@ from scipy import sparse
 from pairscore.core.differences import Differences
 from pairscore.core.linalg import whitening_basis
 from pairscore.core.links import Link
-from pairscore.core.moments import Moments, moments
+from pairscore.core.moments import Moments, centred_blocks, moments
 from pairscore.core.pair_graph import (
     Pairs,
     Tally,
     aggregate_pairs,
-    difference_scatter,
+    pair_scatters,
     sum_sides,
     tally,
-    with_side,
 )
 from pairscore.core.passes import difference_pass, net_pass, score_pass
 from pairscore.core.sandwich import inflation_of
@@ -156,16 +155,23 @@ class Choice:
 class Tile:
     """All comparisons between the items of one block, or of two, summed per pair.
 
-    Items are numbered anew. ``Z`` (n x d) has their features less a mean, ``rows`` where they are
-    in the item table; ``own`` are those of the block that is gone through. ``tied`` is how much of
-    each pair on each side ended in a tie (sides x P), None without ties.
+    Items are numbered anew. ``X`` (n x d) has their features, ``mean`` (d) is taken off these to
+    keep the digits; ``rows`` is where they are in the item table, and ``own`` are those of the
+    block that is gone through. ``tied`` is how much of each pair on each side ended in a tie
+    (sides x P), None without ties.
     """
 
     pairs: Pairs
-    Z: np.ndarray
+    X: np.ndarray
+    mean: np.ndarray
     rows: tuple[slice, ...]
     own: slice
     tied: np.ndarray | None = None
+
+    @cached_property
+    def Z(self) -> np.ndarray:  # noqa: N802
+        """Features less the mean (n x d): a copy, where their contributions are summed."""
+        return self.X - self.mean
 
     def take(self, vector: np.ndarray) -> np.ndarray:
         """The entries of a vector with one for each item of the table."""
@@ -173,11 +179,32 @@ class Tile:
             return vector[self.rows[0]]
         return np.concatenate([vector[rows] for rows in self.rows])
 
+    def scatters(self, weights: np.ndarray) -> np.ndarray:
+        """Scatters of differences with K weights of each pair (K x P): K x d x d."""
+        degrees = np.array([self.pairs.item_sums(row, row) for row in weights])
+        return pair_scatters(self.X, self.mean, self.pairs, degrees, -weights)
+
     def scatter(self, weight: np.ndarray) -> np.ndarray:
         """X'LX with a weight of each pair on each side, bordered by the side effect's row."""
-        none = np.zeros(self.Z.shape[1])
-        scatter = difference_scatter(self.Z, none, self.pairs, sum_sides(weight))
-        return with_side(scatter, self.Z, self.pairs, weight)
+        return self.with_side(self.scatters(sum_sides(weight)[None])[0], weight)
+
+    def on_features(self, values: np.ndarray) -> np.ndarray:
+        """Sums over pairs of values (k x P) times differences of features: k x d."""
+        nets = np.array([self.pairs.net_per_item(row) for row in values])
+        total = np.zeros((len(values), self.X.shape[1]))
+        for rows, centred in centred_blocks(self.X, self.mean):
+            total += nets[:, rows] @ centred
+        return total
+
+    def with_side(self, scatter: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """X'LX (d x d), bordered by the side effect's row where pairs have sides.
+
+        ``weight`` is that of each pair on each side (sides x P), of which the scatter has the sum.
+        """
+        if len(self.pairs.side) == 1:
+            return scatter
+        border = self.on_features((self.pairs.side @ weight)[None])
+        return np.block([[scatter, border.T], [border, weight.sum()]])
 
 
 class Block(Protocol):
@@ -519,9 +546,10 @@ class FitData:
     @cached_property
     def tile(self) -> Tile:
         """All comparisons, and the items less the mean of those that were compared."""
-        Z = self.X - self.item_moments.mean
-        everything = slice(0, len(Z))
-        return Tile(self.pairs, Z, (everything,), everything, self.tied)
+        everything = slice(0, len(self.X))
+        return Tile(
+            self.pairs, self.X, self.item_moments.mean, (everything,), everything, self.tied
+        )
 
     @cached_property
     def counts(self) -> PairCounts:

@@ -123,7 +123,7 @@ def expect_of_new_items(
     for rows, centred in centred_blocks(data.X, data.item_moments.mean):
         Y[rows] = centred @ W
     pull = factor * pulls_on_own_score(Y, *equations)
-    eta = estimate.difference - sharpness * (pull[votes.left] - pull[votes.right])
+    eta = estimate.of_comparisons - sharpness * (pull[votes.left] - pull[votes.right])
     return _accuracy_and_loss(eta, votes, data.amount, law)
 
 
@@ -132,7 +132,7 @@ def _likelihood_equations(
 ) -> Equations:
     """u_p = r_p (x_low - x_high), r the derivative of the log-likelihood in the difference."""
     votes, amount, n = data.comparisons, data.amount, len(data.X)
-    here = law.rule.derivatives(estimate.difference, votes.outcome.astype(float), law.t)
+    here = law.rule.derivatives(estimate.of_comparisons, votes.outcome.astype(float), law.t)
     slope, information = sharpness * here.eta, sharpness**2 * here.eta_eta
     pairs = aggregate_pairs(votes.left, votes.right, slope, amount, n)
     weight = aggregate_pairs(votes.left, votes.right, 0.0 * slope, amount * information, n).number

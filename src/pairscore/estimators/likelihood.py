@@ -30,13 +30,14 @@ from scipy.sparse.linalg import LinearOperator, cg
 from pairscore.core.linalg import TOLERANCE, Basis, split_side_directions, whitening_basis
 from pairscore.core.links import Link, Logit
 from pairscore.core.optimise import FISHER_GAP, Derivatives, Step, minimise
-from pairscore.core.pair_graph import sum_sides, with_side
+from pairscore.core.pair_graph import sum_sides
 from pairscore.core.sandwich import PairContributions, less_ties, sandwich
 from pairscore.core.scale import fit_scale, initial_factor
 from pairscore.core.sums import Sums
 from pairscore.errors import NotConvergedWarning, plural
 from pairscore.estimators.fit_data import (
     Choice,
+    Cut,
     DataOfFit,
     FitData,
     Tile,
@@ -74,7 +75,9 @@ FEWEST_PRODUCTS = 20  # with a Hessian, before its equations are solved directly
 SMALLEST_SPREAD = 0.05
 LARGEST_START = 3.0  # coefficient of a standardised feature to start from
 MOST_PASSES = 30  # over comparisons that are not in memory
-CLOSE = 1e-20  # gap to the maximum, per comparison, before the last quasi-Newton step
+# gap to the maximum after the last quasi-Newton step, in log-likelihood: a standard error / 10^9
+CLOSE = 1e-19
+SMALLEST_SHRINK = 1e-3  # of a gap by one step, that is not taken for luck
 SMALLEST_CURVATURE = 0.02  # of the average one: a sample may not see every direction
 SMALLEST_BEND = 1e-8  # cosine of a step and the change of the gradient, below which it is rounding
 
@@ -160,7 +163,7 @@ class LikelihoodTerms:
     def sums(self, scatters: np.ndarray) -> LikelihoodSums:
         tile = self.tile
         bordered = [
-            with_side(scatter, tile.Z, tile.pairs, weight)
+            tile.with_side(scatter, weight)
             for scatter, weight in zip(scatters, self._of_sides, strict=True)
         ]
         expected = bordered[0]
@@ -192,8 +195,12 @@ class Solver(Protocol):
 
     def direction(
         self, loss: "LikelihoodLoss", params: np.ndarray, gradient: np.ndarray, precision: float
-    ) -> tuple[np.ndarray, bool]:
-        """The direction to a relative precision, and whether it is of the observed Hessian."""
+    ) -> tuple[np.ndarray, float]:
+        """The direction to a relative precision, and by what the gap that it leaves counts.
+
+        1 for Newton's step, which squares the gap; more for Fisher's, which does not; of an
+        approximate Hessian the share of the gap that the next step is expected to leave.
+        """
         ...
 
 
@@ -231,9 +238,12 @@ class LikelihoodLoss:
 
     @cached_property
     def pair_weight(self) -> float:
-        """The weight of a pair: total weight over the number of pairs of equal weight."""
+        """The weight of a pair: total weight over the number of pairs of equal weight.
+
+        Of a stream, whose pairs are not counted, that of a comparison.
+        """
         if self.data.sample is not None:
-            return self.data.tally.n_comparisons  # the gap is one per comparison
+            return self.data.weight_unit
         number = memory_of(self.data).pairs.number
         total = float(number.sum())
         return float(number @ number) / total if total else 1.0
@@ -267,9 +277,8 @@ class LikelihoodLoss:
         comparisons together, in units of the weight of a pair, which is far below a standard error.
         """
         precision = FINE if iteration > 1 else COARSE
-        direction, exact = self.solver.direction(self, params, here.gradient, precision)
-        gap = 0.5 * float(here.gradient @ direction) / self.pair_weight
-        gap *= 1.0 if exact else FISHER_GAP
+        direction, counts = self.solver.direction(self, params, here.gradient, precision)
+        gap = counts * 0.5 * float(here.gradient @ direction) / self.pair_weight
         near = gap <= self.tol
         if near and iteration == 1:
             direction, _ = self.solver.direction(self, params, here.gradient, FINE)
@@ -303,7 +312,7 @@ class ConjugateGradients:
 
     def direction(
         self, loss: LikelihoodLoss, params: np.ndarray, gradient: np.ndarray, precision: float
-    ) -> tuple[np.ndarray, bool]:
+    ) -> tuple[np.ndarray, float]:
         pairs, X, T = self.data.pairs, self.data.X, loss.transform
         d = X.shape[1]
         information, exact = self._information(loss, params)
@@ -327,7 +336,7 @@ class ConjugateGradients:
             formed = self.data.tile.scatter(information) + np.diag(loss.ridge)
             formed = T.T @ formed @ T + damping * np.eye(size)
             direction = np.linalg.solve(formed, gradient)
-        return direction, exact
+        return direction, 1.0 if exact else FISHER_GAP
 
     def _information(self, loss: LikelihoodLoss, params: np.ndarray) -> tuple[np.ndarray, bool]:
         """Of each pair on each side, and whether it is the observed one."""
@@ -345,12 +354,13 @@ class FormedHessian:
 
     def direction(
         self, loss: LikelihoodLoss, params: np.ndarray, gradient: np.ndarray, precision: float
-    ) -> tuple[np.ndarray, bool]:
+    ) -> tuple[np.ndarray, float]:
         hessian, exact = hessian_at(loss.data, loss.theta(params), loss.link)
         T = loss.transform
         values, vectors = np.linalg.eigh(T.T @ (hessian + np.diag(loss.ridge)) @ T)
         least = TOLERANCE * float(values.max(initial=0.0))
-        return (vectors / np.maximum(values, least)) @ (vectors.T @ gradient), exact
+        direction = (vectors / np.maximum(values, least)) @ (vectors.T @ gradient)
+        return direction, 1.0 if exact else FISHER_GAP
 
 
 @dataclass
@@ -363,14 +373,19 @@ class QuasiNewton:
     inverse: np.ndarray
     params: np.ndarray | None = None
     gradient: np.ndarray | None = None
+    decrement: float = np.inf
 
     def direction(
         self, loss: LikelihoodLoss, params: np.ndarray, gradient: np.ndarray, precision: float
-    ) -> tuple[np.ndarray, bool]:
+    ) -> tuple[np.ndarray, float]:
         if self.params is not None and self.gradient is not None:
             self._improve(params - self.params, gradient - self.gradient)
         self.params, self.gradient = params, gradient
-        return self.inverse @ gradient, True
+        direction = self.inverse @ gradient
+        decrement = float(gradient @ direction)
+        shrink = decrement / self.decrement if 0 < decrement < self.decrement < np.inf else 1.0
+        self.decrement = decrement
+        return direction, max(shrink, SMALLEST_SHRINK)
 
     def _improve(self, moved: np.ndarray, change: np.ndarray) -> None:
         bend = float(moved @ change)
@@ -582,7 +597,7 @@ def fit_separated(
     open, what is explained, with the ridge.
     """
     unit = parameter_units(data)
-    cuts = (explained_cut(data, direction, unit),)
+    cuts: tuple[Cut, ...] = (explained_cut(data, direction, unit),)
     others = data.part(Choice(cuts, touched=False))
     rest = None
     while rest is None and others.tally.exposures.any():

@@ -96,7 +96,7 @@ class PairTask:
         if self.inflation is None:
             for _, tile in block.tiles(owned=True):
                 terms = self.equations.at(tile)
-                sums = sums + terms.sums(_scatters(tile, terms.weights))
+                sums = sums + terms.sums(tile.scatters(terms.weights))
             return PairSums(sums, NoSums())
         size = self.size + 1  # with the number of comparisons
         rows = block.rows
@@ -110,7 +110,7 @@ class PairTask:
             inflation = tile.take(self.inflation)
             if is_low:
                 times = times_too_often(tile.pairs.low, tile.pairs.high, inflation)
-                scatters = _scatters(tile, terms.weights, u.product_weights(times))
+                scatters = _scatters(tile, terms.weights, u, times)
                 sums = sums + terms.sums(scatters[:-1])
                 of_pairs += u.pairs_meat(times, scatters[-1])
                 total += u.total
@@ -125,16 +125,12 @@ class PairTask:
         return PairSums(sums, Meat(of_items, of_pairs, total))
 
 
-def _scatters(
-    tile: Tile, weights: np.ndarray, further: tuple[np.ndarray, np.ndarray] | None = None
-) -> np.ndarray:
-    """Scatters of differences with K weights (K x P); then one with weights of items and pairs."""
+def _scatters(tile: Tile, weights: np.ndarray, u: DyadicContributions, times: np.ndarray) -> Any:
+    """Scatters of differences with K weights (K x P), and the features' part of sum_p u_p u_p'."""
     pairs, Z = tile.pairs, tile.Z
-    diagonal = [pairs.item_sums(row, row) for row in weights]
-    off_diagonal = [-row for row in weights]
-    if further is not None:
-        diagonal.append(further[0])
-        off_diagonal.append(further[1])
+    of_items, of_pairs = u.product_weights(times)
+    diagonal = [*(pairs.item_sums(row, row) for row in weights), of_items]
+    off_diagonal = [*(-weights), of_pairs]
     none = np.zeros(Z.shape[1])
     return pair_scatters(Z, none, pairs, np.array(diagonal), np.array(off_diagonal))
 

@@ -1,6 +1,6 @@
 """What a fit finds: coefficients, their covariance, and effects of sides, judges and items."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,10 @@ class KnownItems:
     share: np.ndarray
     row: np.ndarray
     of_differences: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "KnownItems":
+        """What is known of the items in some rows of the table."""
+        return KnownItems(**{name: column[rows] for name, column in vars(self).items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,13 +359,108 @@ class Estimate:
     never_differing: np.ndarray | None = None
     n_parameters: int = 0  # of a likelihood: those that the data determine
 
+    @property
+    def of_comparisons(self) -> np.ndarray:
+        """Score difference of every comparison (M), of a fit in memory."""
+        assert self.difference is not None
+        return self.difference
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureFacts:
+    """Features of the compared items: names, None where nobody said, and of the values mean,
+    standard deviation, smallest and largest, each of shape (d,).
+    """
+
+    mean: np.ndarray
+    sd: np.ndarray
+    min: np.ndarray
+    max: np.ndarray
+    names: tuple[str, ...] | None = None
+
+    @property
+    def unit(self) -> np.ndarray:
+        """Standard deviation of every feature; one where it is constant, shape (d,)."""
+        return np.where(self.sd > 0, self.sd, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenCoefficients:
+    """Coefficients that the data do not determine.
+
+    ``undetermined`` is a mask, shape (d,), and ``directions`` (d, k) are those along which any
+    amount fits equally well. The compared items fall into ``n_groups`` that no comparison connects
+    along such a direction (see :mod:`pairscore.model.open_directions`): scores and ranks hold
+    within a group.
+    """
+
+    undetermined: np.ndarray
+    directions: np.ndarray
+    n_groups: int = 1
+
+
+@dataclass(frozen=True)
+class OutcomeFacts:
+    """How comparisons end beside the score.
+
+    ``agreement`` is the share of decided comparisons that agree with the score, ``noise`` the
+    estimated share of decided ones that contradict the true order, ``tie_share`` the share of ties;
+    NaN where nothing tells. ``decided_scale`` is what score differences are multiplied by for
+    chances of decided comparisons: 1 without ties, and in models saved before it was estimated.
+    """
+
+    agreement: float
+    noise: float
+    tie_share: float
+    decided_scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class JudgePanel:
+    """What is known of the judges, and for which judges intervals hold; models saved before it was
+    kept know nothing.
+
+    ``df_error`` has the degrees of freedom of Student's law, by which intervals and tests go that
+    allow for other judges: one less than the judges, as if they were equally busy; None for the
+    normal law. ``interval_scope`` says what intervals do, in words: allow for other judges, or hold
+    for those of the comparisons; empty where nobody knows who judged. ``tastes`` and ``agreement``
+    are those of :func:`pairscore.effects.judges.judge_tastes` and ``judge_agreement`` there.
+    """
+
+    df_error: float | None = None
+    interval_scope: str = ""
+    tastes: dict[str, Any] = field(default_factory=dict)
+    agreement: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+# Where a fit has what models and their files keep under these names: the part, and its field.
+KEPT_IN_PARTS = {
+    "feature_names": ("features", "names"),
+    "feature_mean": ("features", "mean"),
+    "feature_sd": ("features", "sd"),
+    "feature_min": ("features", "min"),
+    "feature_max": ("features", "max"),
+    "undetermined": ("open", "undetermined"),
+    "open_directions": ("open", "directions"),
+    "n_groups": ("open", "n_groups"),
+    "agreement": ("outcomes", "agreement"),
+    "noise": ("outcomes", "noise"),
+    "tie_share": ("outcomes", "tie_share"),
+    "decided_scale": ("outcomes", "decided_scale"),
+    "df_error": ("panel", "df_error"),
+    "interval_scope": ("panel", "interval_scope"),
+    "judge_tastes": ("panel", "tastes"),
+    "judge_agreement": ("panel", "agreement"),
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
     """Everything that a model keeps of its fit: stated here, and nowhere else.
 
-    ``RankRegression`` has each field as an attribute with an underscore behind its name, and a
-    model file holds each under that name.
+    ``RankRegression`` has each value as an attribute with an underscore behind the name under which
+    it is kept, and a model file holds each under that name: the name of the field, or, of a field
+    of one of the four parts, the one in ``KEPT_IN_PARTS``.
 
     Attributes
     ----------
@@ -370,39 +469,27 @@ class Fit:
     coef, std_errors : ndarray of shape (d,)
         Coefficients on the link's scale in the user's units; NaN errors for what the data do not
         determine.
+    features : FeatureFacts
+        Names and spread of the compared items' features.
+    open : OpenCoefficients
+        What the data do not determine.
+    outcomes : OutcomeFacts
+        How far comparisons agree with the score, and ties.
+    panel : JudgePanel
+        Judges, and for whom intervals hold.
     covariance, effects_covariance : ndarray of shape (d, d), and (d + k, k), or None
         Of the coefficients; of the k ``effects``, or the side effect, with these and each other.
-    undetermined : ndarray of shape (d,), bool; open_directions : ndarray of shape (d, k)
-        Coefficients, and directions of coefficients, that the data do not determine.
-    feature_mean, feature_sd, feature_min, feature_max : ndarray of shape (d,)
-        Of the compared items.
     n_items : int or None
         How many items were compared; None for a fit to plain differences.
-    n_groups : int
-        Into how many groups the compared items fall that no comparison connects along an open
-        direction (see :mod:`pairscore.model.groups`); scores and ranks hold within a group.
     n_comparisons : float
         How many there are: the counts of all with a positive weight.
-    agreement, noise, tie_share : float
-        Share of decided comparisons that agree with the score, estimated share of decided ones
-        that contradict the true order, share of ties.
     new_items : NewItems or None
         Accuracy and log-loss to expect of new items, where features are many beside items.
     guard : float
         Factor below 1 by which a closed form's scale is held back when it would overfit.
-    decided_scale : float
-        What score differences are multiplied by for chances of decided comparisons; 1 without ties.
     context_of_items : dict
         By name of a context column, and ``left`` for the side: how much of it varies within items
         (``rest``), whether it is related to them (``p_value``), and what to say of it.
-    df_error : float or None
-        Degrees of freedom of Student's law, by which intervals and tests go that allow for other
-        judges: one less than the judges, as if they were equally busy. None for the normal law.
-    interval_scope : str
-        What intervals do, in words: allow for other judges, or hold for those of the comparisons;
-        empty where nobody knows who judged.
-    judge_tastes, judge_agreement : dict
-        See :func:`pairscore.effects.judges.judge_tastes` and ``judge_agreement`` there.
     record : dict
         Versions, fingerprint of the data (None until :attr:`full_record`), seed and command.
     fitted_scores : ndarray of shape (2, k) or None
@@ -423,51 +510,59 @@ class Fit:
 
     settings: Settings
     coef: np.ndarray
-    undetermined: np.ndarray
-    open_directions: np.ndarray
-    feature_mean: np.ndarray
-    feature_sd: np.ndarray
-    feature_min: np.ndarray
-    feature_max: np.ndarray
+    features: FeatureFacts
+    open: OpenCoefficients
+    outcomes: OutcomeFacts
     n_items: int | None
     n_comparisons: float
-    agreement: float
-    noise: float
-    tie_share: float
     record: dict[str, Any]
     notes: list[str]
     n_iter: int
     guard: float
-    feature_names: tuple[str, ...] | None = None
+    panel: JudgePanel = field(default_factory=JudgePanel)
     closed_form_coef: np.ndarray | None = None
     covariance: np.ndarray | None = None
     std_errors: np.ndarray | None = None
     side_effect: float | None = None
     side_effect_std_error: float | None = None
-    pairing: Pairing | None = None
-    ridge_curve: "RidgeCurve | None" = None
+    effects_covariance: np.ndarray | None = None
     effects: Effects | None = None
     judges: Judges | None = None
     item_effects: ItemEffects | None = None
     item_effects_test: ItemEffectsTest | None = None
     context_of_items: dict[str, dict[str, Any]] = field(default_factory=dict)
+    recession: Recession | None = None
+    pairing: Pairing | None = None
+    ridge_curve: "RidgeCurve | None" = None
+    new_items: "NewItems | None" = None
+    likelihood: "Likelihood | None" = None
+    fitted_scores: np.ndarray | None = None
     comparisons: "Comparisons | None" = None
     item_groups: np.ndarray | None = None
     recipe: dict[str, Any] | None = None
-    n_groups: int = 1
-    new_items: "NewItems | None" = None
-    decided_scale: float = 1.0  # of models saved before it was estimated
     wording: Wording = field(default_factory=Wording)
-    fitted_scores: np.ndarray | None = None  # models of before have none
-    effects_covariance: np.ndarray | None = None
-    judge_agreement: dict[str, dict[str, Any]] = field(default_factory=dict)
-    df_error: float | None = None  # as the three of models of before
-    interval_scope: str = ""
-    judge_tastes: dict[str, Any] = field(default_factory=dict)
-    likelihood: "Likelihood | None" = None  # models of before have none
     note_kinds: list[str] = field(default_factory=list)
-    recession: Recession | None = None  # models of before have none
     extreme_items: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of_kept(cls, settings: Settings, **values: Any) -> "Fit":
+        """A fit from the values that a model keeps, by the names under which it does."""
+        parts, others = _by_part(values)
+        made = {part: PARTS[part](**of_part) for part, of_part in parts.items()}
+        return cls(settings, **made, **others)
+
+    def kept(self, name: str) -> Any:
+        """The value that a model keeps under a name."""
+        if name in KEPT_IN_PARTS:
+            part, of_part = KEPT_IN_PARTS[name]
+            return getattr(getattr(self, part), of_part)
+        return getattr(self, name)
+
+    def with_kept(self, **values: Any) -> "Fit":
+        """The fit with other values, by the names under which a model keeps them."""
+        parts, others = _by_part(values)
+        changed = {part: replace(getattr(self, part), **of_part) for part, of_part in parts.items()}
+        return replace(self, **changed, **others)
 
     def with_notes(self, notes: list[Note]) -> "Fit":
         """The fit with its warnings: their texts, and their kinds."""
@@ -492,7 +587,7 @@ class Fit:
     @property
     def names(self) -> tuple[str, ...]:
         """What the features are called; x0, x1, ... where nobody said."""
-        return self.feature_names or tuple(f"x{column}" for column in range(self.n_features))
+        return self.features.names or tuple(f"x{column}" for column in range(self.n_features))
 
     @property
     def link(self) -> Link:
@@ -512,7 +607,7 @@ class Fit:
 
     def width(self, level: float) -> float:
         """How many standard errors an interval of this level reaches."""
-        return interval_width(level, self.df_error)
+        return interval_width(level, self.panel.df_error)
 
     @property
     def tie_parameter(self) -> float | None:
@@ -529,12 +624,12 @@ class Fit:
     def outcome_law(self) -> OutcomeLaw:
         """How a comparison ends: the link with the rule for ties."""
         rule = TieRule(self.ties, self.link)
-        return OutcomeLaw(rule, self.tie_parameter or 0.0, self.decided_scale)
+        return OutcomeLaw(rule, self.tie_parameter or 0.0, self.outcomes.decided_scale)
 
     def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
         """Mask of the feature differences, shape (n, d), whose score is not determined."""
-        reach = OPEN_SHARE * (1 + np.linalg.norm(contrasts / self.feature_unit, axis=1))
-        return np.any(np.abs(contrasts @ self.open_directions) > reach[:, None], axis=1)
+        reach = OPEN_SHARE * (1 + np.linalg.norm(contrasts / self.features.unit, axis=1))
+        return np.any(np.abs(contrasts @ self.open.directions) > reach[:, None], axis=1)
 
     def held_by_prior(self, contrasts: np.ndarray) -> np.ndarray:
         """Mask of the contrasts of coefficients and effects, shape (n, d or more), that change
@@ -588,11 +683,6 @@ class Fit:
         across = self.effects_covariance
         return np.hstack([np.vstack([self.covariance, across[: self.n_features].T]), across])
 
-    @property
-    def feature_unit(self) -> np.ndarray:
-        """Standard deviation of every feature; one where it is constant, shape (d,)."""
-        return np.where(self.feature_sd > 0, self.feature_sd, 1.0)
-
     def errors(self) -> np.ndarray:
         """Standard errors of the coefficients, or a sentence where the fit has none."""
         if self.std_errors is None:
@@ -601,6 +691,31 @@ class Fit:
                 " intervals."
             )
         return self.std_errors
+
+
+PARTS: dict[str, type] = {
+    "features": FeatureFacts,
+    "open": OpenCoefficients,
+    "outcomes": OutcomeFacts,
+    "panel": JudgePanel,
+}
+
+
+def kept_types() -> dict[str, Any]:
+    """The names under which a model keeps what is in a fit, with their annotations."""
+    types: dict[str, Any] = {one.name: one.type for one in fields(Fit) if one.name not in PARTS}
+    of_parts = {part: {one.name: one.type for one in fields(PARTS[part])} for part in PARTS}
+    return types | {name: of_parts[part][one] for name, (part, one) in KEPT_IN_PARTS.items()}
+
+
+def _by_part(values: dict[str, Any]) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Values by the names of parts and fields, and those that are in none."""
+    parts: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        if name in KEPT_IN_PARTS:
+            part, of_part = KEPT_IN_PARTS[name]
+            parts.setdefault(part, {})[of_part] = value
+    return parts, {name: value for name, value in values.items() if name not in KEPT_IN_PARTS}
 
 
 def comparisons_of_fit(fit: "Fit", what: str) -> "Comparisons":

@@ -25,8 +25,8 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import Fit
-from pairscore.model.fit_input import Difference, pairs_of_ids, single_item
-from pairscore.model.ranking import pair_differences
+from pairscore.model.differences import Difference, pair_differences
+from pairscore.model.items import pairs_of_ids, single_item
 from pairscore.model.regression import RankRegression
 from pairscore.model.summary import Summary
 
@@ -140,9 +140,9 @@ class ItemPipeline(Pipeline):
             return self._final.difference(self._transformed(a), level=level)
         check_is_fitted(self._final)
         fit, d = self._final.result_, len(self.items_.feature_names)
-        if (pairs := pairs_of_ids(fit, a, b, d)) is not None:
-            table, left, right = pairs
-            return pair_differences(fit, (table, table), (left, right), level)
+        pairs = pairs_of_ids(fit, a, b, d)
+        if pairs is not None:
+            return pair_differences(fit, *pairs, level)
         return self._final.difference(self._single(a), self._single(b), level=level)
 
     def chances(self, X: Comparisons, *, level: float = 0.95) -> dict[str, np.ndarray]:
@@ -172,8 +172,14 @@ class ItemPipeline(Pipeline):
         return model._keep(replace(fit, record=record), [])
 
     def _weighted_sums(self, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """B (k x d) and b (k) of the transformed features Bx + b; other features are refused."""
-        values, d = self.items_.values, len(self.items_.feature_names)
+        """B (k x d) and b (k) of the transformed features Bx + b; other features are refused.
+
+        scikit-learn's transformers do not say whether they are weighted sums, so that they are
+        asked: B is what one standard deviation more of each feature changes. It must also say what
+        happens to all items of the fit, and far beyond them.
+        """
+        values = self.items_.values
+        d = len(self.items_.feature_names)
         center = spread(values, np.ones(len(values)))
         unit = np.where(center.sd > 0, center.sd, 1.0)
         beyond = FAR * unit * np.random.default_rng(0).choice([-1.0, 1.0], (d, d))
@@ -207,16 +213,16 @@ def _without_rows(recession: Recession, B: np.ndarray, unit: np.ndarray) -> Rece
 
 def _in_own_features(fit: Fit, items: Items, B: np.ndarray, b: np.ndarray) -> Fit:
     """The fit to features Bx + b, as one to the features x of these items."""
-    if fit.n_groups > 1:
+    if fit.open.n_groups > 1:
         raise PairscoreError(
-            f"a pipeline cannot be saved where the items fall into {fit.n_groups} groups that were"
-            " never compared with each other; fit RankRegression without transformers."
+            f"a pipeline cannot be saved where the items fall into {fit.open.n_groups} groups that"
+            " were never compared with each other; fit RankRegression without transformers."
         )
     data = fit.comparisons
     assert data is not None  # every fit to items has them
     tally = FitData(data, keep_sides=False).tally
     center = spread(items.values, tally.exposures)
-    mean = center.mean + np.linalg.pinv(B) @ (fit.feature_mean - B @ center.mean - b)
+    mean = center.mean + np.linalg.pinv(B) @ (fit.features.mean - B @ center.mean - b)
     low, high = feature_range(items.values, data.compared)
     unit = np.where(center.sd > 0, center.sd, 1.0)
     undetermined = fit.undetermined_contrasts((B * unit).T)
@@ -236,12 +242,11 @@ def _in_own_features(fit: Fit, items: Items, B: np.ndarray, b: np.ndarray) -> Fi
         changed["item_effects"] = replace(fit.item_effects, keys=feature_keys(items.values))
     if fit.fitted_scores is not None:
         changed["fitted_scores"] = fit.fitted_scores - np.array([[fit.coef @ b], [0.0]])
-    return replace(
-        fit,
+    return fit.with_kept(
         coef=B.T @ fit.coef,
         feature_names=items.feature_names,
         undetermined=undetermined,
-        open_directions=_span(unit[:, None] * (B.T @ fit.open_directions)) / unit[:, None],
+        open_directions=_span(unit[:, None] * (B.T @ fit.open.directions)) / unit[:, None],
         feature_mean=mean,
         feature_sd=center.sd,
         feature_min=low,

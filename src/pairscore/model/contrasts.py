@@ -19,39 +19,37 @@ from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real, s
 from pairscore.estimators.penalty import WEAK_L2
 from pairscore.estimators.results import OPEN_SHARE, Effects, Fit
 from pairscore.files.write import html_text, plain
-from pairscore.model.groups import ShownCoefficients, Term, is_open, shown_coefficients
-from pairscore.model.predict import ability_intervals
+from pairscore.model.categories import CategoryTerm, ShownCoefficients, shown_coefficients
+from pairscore.model.intervals import ITEM_ROBUST, ability_intervals, covariance_in_words
+from pairscore.model.open_directions import is_open
 
 INTERVALS = ("wald", "profile")
-SMALLEST_NAMED, MOST_NAMED = 1e-3, 6  # coefficients of a direction that are named
+SMALLEST_NAMED = 1e-3  # of the largest coefficient of a direction: smaller ones are not named
+MOST_NAMED_COEFFICIENTS = 6  # of a direction, so that the sentence stays one
 ROUNDED = 1e-9  # of weights, a sum that counts as zero
-KINDS = {
-    "items": "item-robust",
-    "items+judges": "robust to items and judges",
-    "model": "classical",
-}
-ITEM_ROBUST = (KINDS["items"], KINDS["items+judges"])
 SHRUNK = "shrunk by a ridge, and the interval is that of the shrunken sum"
 PARTLY = "of the differences that the comparisons determine"
-SEPARATED = "a prior holds the estimate, because the comparisons are separated along it"
+HELD_BY_PRIOR = "a prior holds the estimate, because the comparisons are separated along it"
 # why there is no test, and what to do about it
 NO_COVARIANCE = "no standard errors were computed"
+UNKNOWN_COVARIANCE = "their standard errors are unknown"
 WITH_RIDGE = "a ridge shrinks coefficients by more than their standard errors tell"
 ALL_OPEN = "the comparisons do not determine how they differ"
-OF_COMPONENTS = "wins do not link them both ways, so that a prior holds their difference"
+NOT_LINKED = "wins do not link them both ways, so that a prior holds their difference"
 ALL_HELD = "the comparisons are separated, so that only a prior holds these coefficients"
 HELD = "abilities are held back by more than their standard errors tell"
-FEW_ITEMS = "the compared items are too few to test all of these coefficients at once"
-FEW_JUDGES = "the judges are too few to test all of these coefficients at once"
-REMEDIES = {
+TOO_FEW_ITEMS = "the compared items are too few to test all of these coefficients at once"
+TOO_FEW_JUDGES = "the judges are too few to test all of these coefficients at once"
+TEST_REMEDIES = {
     NO_COVARIANCE: "fit with inference='items'",
+    UNKNOWN_COVARIANCE: "fit to comparisons of which some have a winner",
     WITH_RIDGE: "fit with l2=0",
     ALL_OPEN: "compare items in which they differ",
-    OF_COMPONENTS: "compare them with more items that are close to each other",
+    NOT_LINKED: "compare them with more items that are close to each other",
     ALL_HELD: "compare more items that are close to each other",
     HELD: "fit with l2=0 and item_effects=False to items that have won and lost",
-    FEW_ITEMS: "compare more items, or test fewer coefficients",
-    FEW_JUDGES: "test fewer coefficients, or fit with inference='items'",
+    TOO_FEW_ITEMS: "compare more items, or test fewer coefficients",
+    TOO_FEW_JUDGES: "test fewer coefficients, or fit with inference='items'",
 }
 SINGLE_ITEM = 1.5  # compared items in a cell, as often as an average one: fewer are one
 
@@ -169,7 +167,8 @@ def wald_test(
     (n - q + 1) / (nq) ~ F(q, n - q + 1); others by chi-squared. A covariance that allows for other
     judges has no more than their degrees of freedom.
     """
-    kind, (determined, rank) = covariance_in_words(fit), determined_part(fit, rows)
+    kind = covariance_in_words(fit)
+    determined, rank = determined_part(fit, rows)
 
     def no_test(reason: str) -> JointTest:
         return JointTest(names, np.nan, 0, None, np.nan, kind, reason)
@@ -178,28 +177,33 @@ def wald_test(
         return no_test(NO_COVARIANCE)
     if fit.l2 > WEAK_L2:
         return no_test(WITH_RIDGE)
-    of_effects, effects = effects_of_fit(fit), tuple(effects)
-    places = map(of_effects.names.index, effects)
-    chosen = [place for place in places if np.isfinite(of_effects.std_errors[place])]
+    effects = tuple(effects)
+    of_effects = effects_of_fit(fit)
+    numbers = map(of_effects.names.index, effects)
+    chosen = [number for number in numbers if np.isfinite(of_effects.std_errors[number])]
     if not len(determined) and not chosen:
         held = fit.held_by_prior(rows).any() or (len(effects) > 0 and fit.recession is not None)
         return no_test(ALL_HELD if held else ALL_OPEN)
     note = PARTLY if len(determined) + len(chosen) < rank + len(effects) else ""
     C = block_diag(determined, np.eye(len(of_effects.names))[chosen])
     V = fit.full_covariance[: C.shape[1], : C.shape[1]]
-    W, q, p = wald(C @ np.concatenate([fit.coef, of_effects.values]), C @ V @ C.T)
-    df = fit.df_error
+    covariance = C @ V @ C.T
+    if not np.isfinite(covariance).all():  # nothing was decided
+        return no_test(UNKNOWN_COVARIANCE)
+    W, q, p = wald(C @ np.concatenate([fit.coef, of_effects.values]), covariance)
+    df = fit.panel.df_error
     if q == 1 and df is not None:
         return JointTest(names, W, q, df, float(fdtrc(1, df, W)), kind, note)
     if (q == 1 or kind not in ITEM_ROBUST or fit.n_items is None) and df is None:
         return JointTest(names, W, q, None, p, kind, note)
     n, factor = covariance_noise(fit, q, cells) if kind in ITEM_ROBUST else (np.inf, 1.0)
     if n < q:
-        return no_test(FEW_ITEMS)
+        return no_test(TOO_FEW_ITEMS)
     n = n if df is None else min(n, df)
     if n < q:
-        return no_test(FEW_JUDGES)
-    statistic, df_error = W * factor * (n - q + 1) / (n * q), n - q + 1
+        return no_test(TOO_FEW_JUDGES)
+    df_error = n - q + 1
+    statistic = W * factor * df_error / (n * q)
     p = float(fdtrc(q, df_error, np.maximum(statistic, 0.0)))
     return JointTest(names, statistic, q, df_error, p, kind, note)
 
@@ -208,21 +212,22 @@ def effects_of_fit(fit: Fit) -> Effects:
     """Effects of comparisons, in the order of the covariance; a side effect may be the only one."""
     if fit.effects is not None:
         return fit.effects
-    left = [] if fit.side_effect is None else [fit.side_effect]
-    error = [np.nan if fit.side_effect_std_error is None else fit.side_effect_std_error]
-    names, kinds = ("left",) * len(left), ("side",) * len(left)
-    return Effects(names, kinds, np.array(left), np.array(error[: len(left)]))
+    if fit.side_effect is None:
+        return Effects((), (), np.empty(0), np.empty(0))
+    error = np.nan if fit.side_effect_std_error is None else fit.side_effect_std_error
+    return Effects(("left",), ("side",), np.array([fit.side_effect]), np.array([error]))
 
 
 def effect_intervals(fit: Fit, level: float = 0.95) -> dict[str, tuple[float, float]]:
     """Low and high end of every effect of comparisons, by name."""
-    effects, d = effects_of_fit(fit), fit.n_features
+    effects = effects_of_fit(fit)
+    d = fit.n_features
     rows = np.eye(d + len(effects.names))[d:]
     low, high = fit.interval_ends(rows, effects.values, effects.std_errors, fit.width(level))
     return dict(zip(effects.names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
 
 
-def category_tests(shown: ShownCoefficients) -> list[tuple[Term, JointTest]]:
+def category_tests(shown: ShownCoefficients) -> list[tuple[CategoryTerm, JointTest]]:
     """Joint test of each category, and of each product with one."""
     return [
         (term, wald_test(shown.fit, (term.name,), term.contrasts, term.cells))
@@ -230,148 +235,99 @@ def category_tests(shown: ShownCoefficients) -> list[tuple[Term, JointTest]]:
     ]
 
 
-def covariance_in_words(fit: Fit) -> str:
-    """Effects of items say what comparisons of an item have in common, so none are robust."""
-    if fit.inference is None:
-        return "not computed"
-    effects = fit.item_effects
-    if effects is not None and effects.free:
-        return KINDS["model"]
-    if effects is None or effects.sigma2 == 0:
-        return KINDS[fit.inference]
-    judges = ", robust to judges" if fit.inference == "items+judges" else ""
-    return f"by the model with its item effects{judges}"
-
-
-def intervals_in_words(fit: Fit) -> str:
-    """The kind of the intervals, and for which items and judges they hold."""
-    if fit.inference is None:
-        return covariance_in_words(fit)
-    student = "" if fit.df_error is None else f" (t with {fit.df_error:.3g} degrees of freedom)"
-    scope = f"; they {fit.interval_scope}" if fit.interval_scope else ""
-    return f"95 %, {covariance_in_words(fit)}{student}{scope}"
-
-
-def _shown_errors(fit: Fit) -> tuple[np.ndarray, np.ndarray]:
+def shown_coef_and_errors(fit: Fit) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients and standard errors (d) as the summary shows them."""
-    errors, seen = fit.errors(), shown_coefficients(fit)
-    return seen.coef, errors if seen.std_errors is None else seen.std_errors
+    errors = fit.errors()
+    coefficients = shown_coefficients(fit)
+    shown_errors = coefficients.std_errors
+    return coefficients.coef, errors if shown_errors is None else shown_errors
 
 
-class CoefficientTests:
-    """What :class:`~pairscore.model.regression.RankRegression` says of its coefficients."""
+def coefficient_intervals(fit: Fit, level: float, method: str) -> np.ndarray:
+    """Low and high end for each coefficient, or for each ability, by Wald or by profile."""
+    width = fit.width(level)
+    if method not in INTERVALS:
+        raise PairscoreError(f"method is {shown(method)}; use 'wald' or 'profile'.")
+    if method == "profile":
+        from pairscore.effects.covariance import profile_intervals
 
-    result_: Fit
+        return profile_intervals(fit, normal_width(level))
+    coef, errors = shown_coef_and_errors(fit)
+    if not fit.n_features and fit.item_effects is not None:
+        return np.column_stack(ability_intervals(fit, width))
+    rows = shown_coefficients(fit).rows
+    contrasts = np.eye(fit.n_features) if rows is None else rows
+    return np.column_stack(fit.interval_ends(contrasts, coef, errors, width))
 
-    def _fitted(self) -> Fit:
-        from sklearn.utils.validation import check_is_fitted
 
-        check_is_fitted(self)
-        return self.result_
-
-    @property
-    def z_values_(self) -> np.ndarray:
-        """Coefficients over their standard errors; of levels, as the summary shows them."""
-        return z_and_p(*_shown_errors(self._fitted()))[0]
-
-    @property
-    def p_values_(self) -> np.ndarray:
-        """Two-sided, of the hypothesis that the coefficient is zero."""
-        fit = self._fitted()
-        return z_and_p(*_shown_errors(fit), fit.df_error)[1]
-
-    def confidence_intervals(self, level: float = 0.95, method: str = "wald") -> np.ndarray:
-        """One row per coefficient: low end, high end; without features, one per item's ability.
-
-        ``method`` is "wald", the coefficient and so many standard errors of the fit (item-robust by
-        default), or "profile": where twice the log-likelihood, maximised over all other parameters,
-        is a chi-square quantile below its maximum. That takes comparisons for independent. Levels
-        of a category are as in :meth:`summary`, against their average or the reference level.
-        Where comparisons are separated, Wald intervals end where the comparisons do: they are open,
-        to infinity, at one end or both.
-        """
-        fit = self._fitted()
-        width = fit.width(level)
-        if method not in INTERVALS:
-            raise PairscoreError(f"method is {shown(method)}; use 'wald' or 'profile'.")
-        if method == "profile":
-            from pairscore.effects.covariance import profile_intervals
-
-            return profile_intervals(fit, normal_width(level))
-        coef, errors = _shown_errors(fit)
-        if not fit.n_features and fit.item_effects is not None:
-            return np.column_stack(ability_intervals(fit, width))
-        seen = shown_coefficients(fit)
-        rows = np.eye(fit.n_features) if seen.rows is None else seen.rows
-        return np.column_stack(fit.interval_ends(rows, coef, errors, width))
-
-    def contrast(self, weights: Mapping[str, float], *, level: float = 0.95) -> Contrast:
-        """A weighted sum of coefficients with its interval and test.
-
-        ``weights`` by the name of a feature, such as ``{"style=oil": 1, "style=ink": -1}``, or of
-        an effect of side, context or ties; without features also by the ids of items, whose weights
-        sum to zero.
-        Coefficients of levels are as in :meth:`summary`: against the average of all levels, or
-        against the reference level. A sum that the comparisons do not determine is refused.
-        """
-        fit = self._fitted()
-        fit.errors()  # refuses a fit without them
-        estimate, variance, row = _weighted_sum(fit, weights)
-        error = float(np.sqrt(max(variance, 0.0)))
-        note = SHRUNK if fit.l2 > WEAK_L2 else ""
-        if row is not None and fit.held_by_prior(row[None])[0]:
-            error, note = np.nan, SEPARATED
-        z, p = map(float, z_and_p(estimate, error if error > 0 else np.nan, fit.df_error))
-        width = fit.width(level)
+def contrast_of(fit: Fit, weights: Mapping[str, float], level: float) -> Contrast:
+    """A weighted sum of coefficients, effects of comparisons or abilities, by their names."""
+    fit.errors()  # refuses a fit without them
+    estimate, variance, row = _weighted_sum(fit, weights)
+    error = float(np.sqrt(max(variance, 0.0)))
+    note = SHRUNK if fit.l2 > WEAK_L2 else ""
+    width = fit.width(level)
+    if row is None:
         ends = estimate - width * error, estimate + width * error
-        if row is not None:
-            values, errors = np.array([estimate]), np.array([error])
-            low, high = fit.interval_ends(row[None], values, errors, width)
-            ends = float(low[0]), float(high[0])
-        elif (open_ends := _open_abilities(fit, weights, width)) is not None:
-            (error, z, p), ends, note = (np.nan,) * 3, open_ends, SEPARATED
-        known = {name: float(weight) for name, weight in weights.items()}
-        kind = covariance_in_words(fit)
-        return Contrast(known, estimate, error, *ends, level, z, p, kind, note, fit.df_error)
+        open_ends = _open_abilities(fit, weights, width)
+        if open_ends is not None:
+            ends = open_ends
+            error = np.nan
+            note = HELD_BY_PRIOR
+    else:
+        if fit.held_by_prior(row[None])[0]:
+            error = np.nan
+            note = HELD_BY_PRIOR
+        low, high = fit.interval_ends(row[None], np.array([estimate]), np.array([error]), width)
+        ends = float(low[0]), float(high[0])
+    z, p = z_and_p(estimate, error if error > 0 else np.nan, fit.panel.df_error)
+    return Contrast(
+        weights={name: float(weight) for name, weight in weights.items()},
+        estimate=estimate,
+        std_error=error,
+        low=ends[0],
+        high=ends[1],
+        level=level,
+        statistic=float(z),
+        p=float(p),
+        covariance=covariance_in_words(fit),
+        note=note,
+        df_error=fit.panel.df_error,
+    )
 
-    def joint_test(self, names: str | Iterable[str]) -> JointTest:
-        """Wald's test that the named coefficients are all zero.
 
-        A name is that of a feature, of a level (``style=oil``), of a category (``style``: all its
-        levels are equal), of a product with a category (``mass:style``) or of an effect of side,
-        context or ties. Ids of items: all have the same ability. The covariance is that
-        of the fit, item-robust by default. A coefficient that the comparisons do not determine is
-        refused; of a category, the differences that they do determine are tested.
-        """
-        fit = self._fitted()
-        names = (names,) if isinstance(names, str) else tuple(names)
-        shown = shown_coefficients(fit)
-        terms = {term.name: term for term in shown.terms}
-        if not fit.n_features and (found := _abilities(fit, names)) is not None:
+def joint_test_of(fit: Fit, names: tuple[str, ...]) -> JointTest:
+    """Wald's test that the named coefficients, effects of comparisons or levels are zero."""
+    if not fit.n_features:
+        found = _abilities(fit, names)
+        if found is not None:
             return _equal_abilities(fit, names, *found)
-        rows, all_rows, beside = [np.empty((0, fit.n_features))], shown.contrast_rows(), []
-        for name in names:
-            if name not in (*terms, *fit.names) and _effect(fit, name) is not None:
-                beside.append(name)
-                continue
-            if name in terms:
-                rows.append(terms[name].contrasts)
-                continue
-            row = all_rows[_column(fit, name, terms)]
+    coefficients = shown_coefficients(fit)
+    contrast_rows = coefficients.contrast_rows()
+    terms = {term.name: term for term in coefficients.terms}
+    rows = [np.empty((0, fit.n_features))]
+    effects = []
+    for name in names:
+        if name in terms:
+            rows.append(terms[name].contrasts)
+        elif name not in fit.names and _effect(fit, name) is not None:
+            effects.append(name)
+        else:
+            row = contrast_rows[_column(fit, name, terms)]
             if is_open(fit, row[None])[0]:
                 raise PairscoreError(_open_in_words(fit, name, row))
             rows.append(row[None])
-        if not names:
-            raise PairscoreError("joint_test needs the name of a feature or category; give one.")
-        one_term = len(names) == 1 and names[0] in terms
-        cells = terms[names[0]].cells if one_term else None
-        result = wald_test(fit, names, np.vstack(rows), cells, beside)
-        return result if np.isfinite(result.p) else _no_joint_test(names, result.note)
+    if not names:
+        raise PairscoreError("joint_test needs the name of a feature or category; give one.")
+    one_term = terms.get(names[0]) if len(names) == 1 else None
+    cells = None if one_term is None else one_term.cells
+    result = wald_test(fit, names, np.vstack(rows), cells, effects)
+    return result if np.isfinite(result.p) else _no_joint_test(names, result.note)
 
 
 def _no_joint_test(names: Iterable[Any], reason: str) -> JointTest:
     raise PairscoreError(
-        f"there is no joint test of {first_few(names)}, because {reason}; {REMEDIES[reason]}."
+        f"there is no joint test of {first_few(names)}, because {reason}; {TEST_REMEDIES[reason]}."
     )
 
 
@@ -383,7 +339,8 @@ def _abilities(fit: Fit, names: Iterable[Any]) -> tuple[np.ndarray, np.ndarray] 
 
 def _components(fit: Fit, names: Iterable[Any]) -> np.ndarray:
     """The component of wins that each of some items is of; one where none is open."""
-    effects, names = fit.item_effects, list(names)
+    names = list(names)
+    effects = fit.item_effects
     if effects is None or effects.component is None:
         return np.zeros(len(names), dtype=int)
     return effects.component[effects.known(read_names(names).ids, np.empty(0)).row]
@@ -393,7 +350,8 @@ def _open_abilities(
     fit: Fit, weights: Mapping[str, float], width: float
 ) -> tuple[float, float] | None:
     """Ends of a contrast of abilities that only a prior holds: sums of those of the items."""
-    each, component = np.array([*weights.values()], dtype=float), _components(fit, weights)
+    each = np.array([*weights.values()], dtype=float)
+    component = _components(fit, weights)
     size = np.bincount(np.unique(component, return_inverse=True)[1], each)
     if np.all(np.abs(size) <= ROUNDED * np.abs(each).sum()):
         return None
@@ -418,7 +376,7 @@ def _equal_abilities(
     if fit.l2 > WEAK_L2 or not (fit.item_effects and fit.item_effects.free):
         return _no_joint_test(names, HELD)
     if len(np.unique(_components(fit, names))) > 1:
-        return _no_joint_test(names, OF_COMPONENTS)
+        return _no_joint_test(names, NOT_LINKED)
     C = np.eye(len(names))[1:] - np.eye(len(names))[0]
     W, q, p = wald(C @ values, C @ covariance @ C.T)
     return JointTest(names, W, q, None, p, covariance_in_words(fit), "of equal abilities")
@@ -438,49 +396,55 @@ def _weighted_sum(fit: Fit, weights: Mapping[str, float]) -> tuple[float, float,
     for name, weight in weights.items():
         if not is_real(weight) or not np.isfinite(weight):
             raise PairscoreError(f"the weight of {name!r} is {weight!r}; give a number.")
-    each, what = np.array([float(one) for one in weights.values()]), sum_in_words(weights)
+    each = np.array([float(one) for one in weights.values()])
+    what = sum_in_words(weights)
     zero = f"the contrast {what} is zero whatever the coefficients are; give other weights."
     if not each.any():
         raise PairscoreError(zero)
-    if not fit.n_features and (found := _abilities(fit, weights)) is not None:
+    abilities = None if fit.n_features else _abilities(fit, weights)
+    if abilities is not None:
+        values, covariance = abilities
         if abs(each.sum()) > ROUNDED * np.abs(each).sum():
             raise PairscoreError(
                 f"only differences of abilities are determined, and the weights sum to"
                 f" {each.sum():.4g}; give weights that sum to zero."
             )
-        return float(each @ found[0]), float(each @ found[1] @ each), None
-    d, effects = fit.n_features, effects_of_fit(fit)
-    rows, contrast = shown_coefficients(fit).contrast_rows(), np.zeros(d + len(effects.names))
+        return float(each @ values), float(each @ covariance @ each), None
+    d = fit.n_features
+    effects = effects_of_fit(fit)
+    rows = shown_coefficients(fit).contrast_rows()
+    contrast = np.zeros(d + len(effects.names))
     for name, weight in zip(weights, each, strict=True):
-        place = None if name in fit.names else _effect(fit, name)
-        if place is None:
+        number = None if name in fit.names else _effect(fit, name)
+        if number is None:
             contrast[:d] += weight * rows[_column(fit, name)]
         else:
-            contrast[d + place] += weight
+            contrast[d + number] += weight
     if not contrast.any():
         raise PairscoreError(zero)
     if is_open(fit, contrast[None, :d])[0]:
         raise PairscoreError(_open_in_words(fit, what, contrast[:d]))
     V = fit.full_covariance
-    contrast, values = contrast[: len(V)], np.append(fit.coef, effects.values)[: len(V)]
+    contrast = contrast[: len(V)]
+    values = np.append(fit.coef, effects.values)[: len(V)]
     return float(contrast @ values), float(contrast @ V @ contrast), contrast
 
 
 def _effect(fit: Fit, name: Any) -> int | None:
-    """The place of an effect of comparisons, None if there is none; refused without an error."""
+    """The number of an effect of comparisons, None if there is none; refused without an error."""
     effects = effects_of_fit(fit)
     if name not in effects.names:
         return None
-    place = effects.names.index(name)
+    number = effects.names.index(name)
     d = fit.n_features
-    is_held = fit.held_by_prior(np.eye(d + len(effects.names))[[d + place]])[0]
-    is_known = np.isfinite(effects.std_errors[place]) or is_held
+    is_held = fit.held_by_prior(np.eye(d + len(effects.names))[[d + number]])[0]
+    is_known = np.isfinite(effects.std_errors[number]) or is_held
     if fit.effects_covariance is None or not is_known:
         raise PairscoreError(
             f"the effect {name!r} has no standard error in this model; fit again, to comparisons"
             " that differ in it."
         )
-    return place
+    return number
 
 
 def _column(fit: Fit, name: str, terms: Iterable[str] = ()) -> int:
@@ -498,11 +462,12 @@ def _column(fit: Fit, name: str, terms: Iterable[str] = ()) -> int:
 def _open_in_words(fit: Fit, what: str, row: np.ndarray) -> str:
     """Why a contrast (d) is refused: the direction that the comparisons leave open."""
     direction = _open_direction(fit, row)
-    size = np.abs(direction * fit.feature_unit)
+    size = np.abs(direction * fit.features.unit)
     largest = np.flatnonzero(size > SMALLEST_NAMED * size.max())
     scale = np.abs(direction[largest]).max()
-    weights = {fit.names[n]: round(direction[n] / scale, 4) for n in largest[:MOST_NAMED]}
-    more = " + ..." if len(largest) > MOST_NAMED else ""
+    named = largest[:MOST_NAMED_COEFFICIENTS]
+    weights = {fit.names[n]: round(direction[n] / scale, 4) for n in named}
+    more = " + ..." if len(largest) > len(named) else ""
     return (
         f"the comparisons do not determine {what}: any amount of {sum_in_words(weights)}{more}"
         " added to the coefficients fits them equally well; ask for something that it does not"
@@ -515,16 +480,16 @@ def _open_direction(fit: Fit, row: np.ndarray) -> np.ndarray:
 
     All levels of a set by the same amount, if that is one; else what the contrast has of all.
     """
-    along = fit.feature_unit[:, None] * fit.open_directions
+    along = fit.features.unit[:, None] * fit.open.directions
     for term in shown_coefficients(fit).terms:
         for one in np.unique(term.set_of):
             together = np.zeros(fit.n_features)
             together[term.columns[term.set_of == one]] = 1.0
-            standard = fit.feature_unit * together
+            standard = fit.features.unit * together
             is_open = np.allclose(along @ np.linalg.lstsq(along, standard)[0], standard, atol=1e-6)
             if is_open and abs(together @ row) > OPEN_SHARE:
                 return together
-    return fit.open_directions @ (fit.open_directions.T @ row)
+    return fit.open.directions @ (fit.open.directions.T @ row)
 
 
 def covariance_noise(fit: "Fit", q: int, cells: np.ndarray | None = None) -> tuple[float, float]:
@@ -539,13 +504,13 @@ def covariance_noise(fit: "Fit", q: int, cells: np.ndarray | None = None) -> tup
     comparisons by itself.
     """
     items = float(fit.n_items or 0)
-    n = items - (fit.n_features - fit.open_directions.shape[1]) - 1
+    n = items - (fit.n_features - fit.open.directions.shape[1]) - 1
     if cells is None:
         return n, 1.0
-    in_cell = items * fit.feature_mean[cells]
+    in_cell = items * fit.features.mean[cells]
     share = 1 - in_cell / items
-    share, alone = share * q / share.sum(), in_cell < SINGLE_ITEM
-    in_cell = np.where(alone, np.inf, in_cell)
+    share = share * q / share.sum()
+    in_cell = np.where(in_cell < SINGLE_ITEM, np.inf, in_cell)
     noise = float(np.sum(2 * share**2 / (in_cell - 1)))
     factor = float(np.sum(share / (1 - 1 / in_cell))) / q
     return min(n, q * (q + 1) / noise if noise else np.inf), factor
@@ -556,15 +521,15 @@ def determined_part(fit: "Fit", rows: np.ndarray) -> tuple[np.ndarray, int]:
 
     Beside them the number of independent combinations with those that are left open.
     """
-    standard = rows / fit.feature_unit
+    standard = rows / fit.features.unit
     _, size, right = np.linalg.svd(standard, full_matrices=False)
     basis = right[size > OPEN_SHARE * size.max(initial=0.0)]
-    directions = fit.open_directions
+    directions = fit.open.directions
     if fit.recession is not None:  # what only a prior holds is not determined either
         directions = np.hstack([directions, fit.recession.directions[: fit.n_features]])
     if not directions.size or not len(basis):
-        return basis * fit.feature_unit, len(basis)
-    along = basis @ (fit.feature_unit[:, None] * directions)
+        return basis * fit.features.unit, len(basis)
+    along = basis @ (fit.features.unit[:, None] * directions)
     left, size, _ = np.linalg.svd(along)
     rank = int(np.sum(size > OPEN_SHARE))
-    return (left[:, rank:].T @ basis) * fit.feature_unit, len(basis)
+    return (left[:, rank:].T @ basis) * fit.features.unit, len(basis)

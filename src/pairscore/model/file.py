@@ -44,6 +44,7 @@ from pairscore.estimators.results import (
     ItemEffects,
     ItemEffectsTest,
     Judges,
+    kept_types,
 )
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.separation import SEPARATED, UNBEATEN
@@ -73,7 +74,8 @@ BESIDE_FIT = (
     *("settings", "feature_names", "comparisons", "item_groups", "item_effects", "recipe"),
     "recession",
 )
-_K, _P = "items_with_effects", "pairs"
+_K = "items_with_effects"
+_P = "pairs"
 # so are numbers whose squares are taken
 _HELD: Any = {"low": -LARGEST_NUMBER, "high": LARGEST_NUMBER}
 _POSITIVE: Any = {"low": 0, "high": LARGEST_NUMBER}
@@ -157,13 +159,14 @@ def save_model(model: ModelFile, path: Any, data: bool = False) -> None:
 
     A crash or a full disk leaves the old file as it was.
     """
-    path, fit = _check_path(path), model.fit
+    path = _check_path(path)
+    fit = model.fit
     if data and fit.comparisons is None:
         raise PairscoreError(
             "the model has no comparisons to save; fit it to items and votes, or save it without"
             " data=True."
         )
-    values = {f.name: getattr(fit, f.name) for f in fields(Fit) if f.name not in BESIDE_FIT}
+    values = {name: fit.kept(name) for name in kept_types() if name not in BESIDE_FIT}
     values["record"] = fit.full_record
     arrays: dict[str, Any] = {f"{n}_": v for n, v in values.items() if isinstance(v, np.ndarray)}
     if data and fit.comparisons is not None:
@@ -180,11 +183,12 @@ def save_model(model: ModelFile, path: Any, data: bool = False) -> None:
 
 def _header(model: ModelFile, values: dict[str, Any], arrays: dict[str, Any], path: Any) -> str:
     """What is no array, as JSON, and which arrays there must be."""
-    fit, params = model.fit, {name: _scalar(value) for name, value in model.params.items()}
+    fit = model.fit
+    params = {name: _scalar(value) for name, value in model.params.items()}
     params.pop("n_jobs", None)  # no fit depends on it
     tables = {
-        name: None if (t := getattr(fit, name)) is None else to(t)
-        for name, (_, to, _) in TABLES.items()
+        name: None if values[name] is None else to_json(values[name])
+        for name, (_, to_json, _) in TABLES.items()
     }
     scalars = {f"{n}_": _scalar(v) for n, v in values.items() if f"{n}_" not in arrays}
     scalars = {name: value for name, value in scalars.items() if name[:-1] not in TABLES}
@@ -198,7 +202,7 @@ def _header(model: ModelFile, values: dict[str, Any], arrays: dict[str, Any], pa
         "fitted": scalars
         | {"inference_": fit.inference, "l2_": fit.l2, "ties_": fit.ties}
         | {"n_features_in_": fit.n_features},
-        "feature_names": [str(name) for name in fit.feature_names or ()],
+        "feature_names": [str(name) for name in fit.features.names or ()],
         "classes": model.classes.tolist(),
         "classes_dtype": model.classes.dtype.str,
         "recipe": fit.recipe,
@@ -307,7 +311,8 @@ def load_model(path: Any, link: Any = None) -> ModelFile:
         if set(header["arrays"]) != set(arrays):
             raise _incomplete(path)
         _refuse_damage(header, arrays, path)
-        params, link_of_fit = header["params"], _link(header, link, path)
+        params = header["params"]
+        link_of_fit = _link(header, link, path)
         if params["link"] == "custom":
             params = params | {"link": link}
         fit = _rebuild(header, arrays, _settings(header, params, get_link(link_of_fit), path))
@@ -339,7 +344,8 @@ def _link(header: dict[str, Any], link: Any, path: Any) -> Any:
 
 def _settings(header: dict[str, Any], params: dict[str, Any], link: Link, path: Any) -> Settings:
     """Those of the fit; a file of before them has only the parameters."""
-    record, fitted = header.get("settings"), header["fitted"]
+    record = header.get("settings")
+    fitted = header["fitted"]
     if record is None:
         # unchecked: set_params may have changed parameters after the fit
         record = vars(make_settings(DEFAULTS | params | {"link": link})) | {
@@ -355,7 +361,7 @@ def _settings(header: dict[str, Any], params: dict[str, Any], link: Link, path: 
 
 def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Settings) -> Fit:
     scalars = {n.removesuffix("_"): v for n, v in header["fitted"].items() if n not in OF_SETTINGS}
-    known = {field.name for field in fields(Fit)}
+    known = kept_types()
     columns: dict[str, Any] = {
         n.removesuffix("_"): v for n, v in arrays.items() if n.removesuffix("_") in known
     }
@@ -364,15 +370,16 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
     }
     if "note_kinds" not in scalars:
         scalars["note_kinds"] = [_kind_of_before(note) for note in scalars.get("notes", ())]
-    names, effects = tuple(header["feature_names"]), None
+    names = tuple(header["feature_names"])
     recipe = header.get("recipe")  # models of before had none
+    effects = None
     if header.get("item_effects"):
         of_items = {n.removeprefix(EFFECTS): a for n, a in arrays.items() if n.startswith(EFFECTS)}
         effects = ItemEffects.from_file(of_items, header["item_effects"])
     of_recession = {
         n.removeprefix(RECESSION): a for n, a in arrays.items() if n.startswith(RECESSION)
     }
-    return Fit(
+    return Fit.of_kept(
         settings,
         recession=Recession(**of_recession) if of_recession else None,
         **scalars,
@@ -439,7 +446,7 @@ def _refuse_damage(header: dict[str, Any], arrays: dict[str, np.ndarray], path: 
 
 
 def _faults_of_arrays(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Iterable[str]:
-    of_fit = tuple(f"{field.name}_" for field in fields(Fit))
+    of_fit = tuple(f"{name}_" for name in kept_types())
     known = {name: OTHER for name in arrays if name.startswith(of_fit)} | SCHEMA
     known |= {name: SCHEMA[CONTEXT] for name in arrays if name.startswith(CONTEXT)}
     effects = header.get("effects")
@@ -458,16 +465,18 @@ def _faults_of_arrays(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     d = lengths["d"]
     if lengths.get("parameters", d) not in (d, d + 1, d + lengths["effects"]):
         yield f"'{RECESSION}unit' has another number of parameters"
-    if np.any((sd := arrays["feature_sd_"]) * LARGEST_NUMBER < (sd > 0)):
+    sd = arrays["feature_sd_"]
+    if np.any((sd > 0) & (sd * LARGEST_NUMBER < 1)):
         yield "'feature_sd_' has entries that are too small"
 
 
 def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:
     """What is wrong with it; errors of any kind where it is quite another thing."""
     fitted = {name.removesuffix("_"): value for name, value in header["fitted"].items()}
-    hints = {field.name: field.type for field in fields(Fit)} | {"n_features_in": int}
+    hints = kept_types() | {"n_features_in": int}
     for name, value in fitted.items():
-        hint, (low, high) = hints.get(name, Any), LIMITS.get(name, (-inf, inf))
+        hint = hints.get(name, Any)
+        low, high = LIMITS.get(name, (-inf, inf))
         if not (isinstance(hint, str) or has_type(value, hint)):
             yield f"{name!r} is of another kind"
         elif is_number(value) and (value < low or value > high):
@@ -490,12 +499,14 @@ def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:
             for name in ("sigma2", "posterior_sigma2")
             if not header["item_effects"].get(name, 0.0) >= 0
         )
-    names, params = header["feature_names"], header["params"]
+    names = header["feature_names"]
+    params = header["params"]
     if not has_type(names, list[str]) or len(names) not in (0, fitted["n_features_in"]):
         yield "the names of features do not fit the rest"
     if header.get("recipe") is not None:
         yield from _faults_of_recipe(header["recipe"], fitted["n_features_in"], tuple(names))
-    if unknown := set(params) - set(DEFAULTS):
+    unknown = set(params) - set(DEFAULTS)
+    if unknown:
         raise KeyError(*unknown)
     of_params = dict.fromkeys(params, CLASS | None) | {"context": list[str] | None}
     of_params |= dict.fromkeys(("method", "ties", "missing"), str)
@@ -546,7 +557,8 @@ def _faults_of_recipe(record: Any, d: int, names: tuple[str, ...]) -> Iterable[s
 def _classes(header: dict[str, Any], path: Any) -> np.ndarray:
     """The two outcomes of a comparison, of the type that they had."""
     try:
-        classes, dtype = header["classes"], np.dtype(header["classes_dtype"])
+        classes = header["classes"]
+        dtype = np.dtype(header["classes_dtype"])
         longest = 4 * max(len(str(of)) for of in classes)
         is_plain = dtype.kind in "biufUO" and dtype.itemsize <= max(longest, 16)
         if len(classes) == 2 and is_plain and all(has_type(of, CLASS) for of in classes):

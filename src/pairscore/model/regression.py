@@ -1,43 +1,81 @@
 """RankRegression: the estimator that people and scikit-learn use, a shell over ``model.fit``."""
 
 import warnings
-from dataclasses import fields, replace
+from collections.abc import Iterable, Mapping
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pairscore.core.quantiles import z_and_p
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.folds import Workers
 from pairscore.data.items import Items, with_features
 from pairscore.errors import PairscoreError
 from pairscore.estimators.criteria import CRITERIA, kept_likelihood
-from pairscore.estimators.results import Fit, KnownItems, Note
+from pairscore.estimators.results import Fit, KnownItems, Note, kept_types
 from pairscore.estimators.settings import Settings, check_settings
-from pairscore.model.contrasts import CoefficientTests
+from pairscore.model.contrasts import (
+    Contrast,
+    JointTest,
+    coefficient_intervals,
+    contrast_of,
+    joint_test_of,
+    shown_coef_and_errors,
+)
+from pairscore.model.differences import Difference, item_difference, pair_differences
 from pairscore.model.file import ModelFile, load_model, save_model
-from pairscore.model.fit import fit_comparisons, number_item_groups, update_fit
-from pairscore.model.fit_input import compared_items, comparisons_to_fit, item_of_id, single_item
+from pairscore.model.fit import fit_comparisons, number_item_groups
+from pairscore.model.fit_input import read_fit_input, weighted
+from pairscore.model.items import (
+    ItemRows,
+    item_of_id,
+    items_of_fit,
+    items_to_rank,
+    known_items,
+    pairs_of_ids,
+    read_items_for,
+    single_item,
+)
 from pairscore.model.predict import (
     Outcomes,
     item_scores,
-    known_items,
     outcome_probabilities,
-    read_new_items,
+    pair_chances,
     score_differences,
     share_correct,
-    worth_table,
 )
-from pairscore.model.ranking import PairPredictions
-from pairscore.model.summary import Plots, Summary
+from pairscore.model.ranks import rank_items
+from pairscore.model.scales import worth_table
+from pairscore.model.summary import Summary
+from pairscore.model.update import update_fit
 
-FIELDS = frozenset(f"{field.name}_" for field in fields(Fit)) - {"settings_", "feature_names_"}
+KEPT = frozenset(f"{name}_" for name in kept_types()) - {"settings_", "feature_names_"}
 OF_LIKELIHOOD = frozenset(f"{name}_" for name in CRITERIA)
-FITTED = FIELDS | OF_LIKELIHOOD | {"link_", "l2_", "ties_", "inference_", "tie_parameter_"}
+FITTED = KEPT | OF_LIKELIHOOD | {"link_", "l2_", "ties_", "inference_", "tie_parameter_"}
+PICTURES = ("coefficients", "ranking", "calibration", "win_matrix", "judges", "ridge_path")
 
 
-class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEstimator):
+class Plots:
+    """Pictures of a model: ``model.plot.ranking()`` is ``pairscore.plots.ranking(model)``."""
+
+    def __init__(self, model: Any):
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in PICTURES:
+            raise AttributeError(f"no picture {name!r} of a model; use {', '.join(PICTURES)}")
+        import pairscore
+
+        return MethodType(getattr(pairscore.plots, name), self._model)
+
+    def __dir__(self) -> list[str]:
+        return list(PICTURES)
+
+
+class RankRegression(ClassifierMixin, BaseEstimator):
     """Learn a score from pairwise comparisons and numeric features of the items.
 
     The left item of a pair wins with probability f(beta'(x_left - x_right)); the score of an item
@@ -126,6 +164,9 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
     True
     """
 
+    result_: Fit
+    classes_: np.ndarray
+
     def __init__(
         self,
         method: str = "mle",
@@ -168,22 +209,25 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         return "result_" in vars(self)
 
     def __getattr__(self, name: str) -> Any:
-        """What the fit found: every field of :class:`~pairscore.estimators.results.Fit`."""
+        """What the fit found: every value of :class:`~pairscore.estimators.results.Fit`."""
         if name in FITTED and "result_" in vars(self):
             fit = self.result_
-            owner = kept_likelihood(fit.likelihood) if name in OF_LIKELIHOOD else fit
-            return getattr(owner, "full_record" if name == "record_" else name[:-1])
+            if name in OF_LIKELIHOOD:
+                return getattr(kept_likelihood(fit.likelihood), name[:-1])
+            return fit.full_record if name == "record_" else fit.kept(name[:-1])
         if name in FITTED or name in ("z_values_", "p_values_"):
             check_is_fitted(self)  # NotFittedError, which is an AttributeError
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         """A fitted value is set in the fit, so that everything that uses the fit obeys."""
-        if name in FIELDS and "result_" in vars(self):
+        if name in KEPT and "result_" in vars(self):
             # the record is of the data also where they are taken away
             known = {"record": self.result_.full_record} if name == "comparisons_" else {}
-            name, value = "result_", replace(self.result_, **known | {name[:-1]: value})
-        super().__setattr__(name, value)
+            fit = self.result_.with_kept(**known | {name[:-1]: value})
+            super().__setattr__("result_", fit)
+        else:
+            super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *(FITTED if "result_" in vars(self) else ())})
@@ -228,9 +272,9 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         # of a table whose incomplete items are dropped, all have labels
         dropping = self.missing == "drop-items" and not isinstance(X, Comparisons)
         of_table = item_groups if dropping and settings.holds_items_out else None
-        data, has_items = comparisons_to_fit(
-            self, X, y, covariance_items, self_pairs, columns, sample_weight, of_table
-        )
+        given = read_fit_input(self, X, y, covariance_items, self_pairs, columns, of_table)
+        data = weighted(given.comparisons, sample_weight)
+        self.classes_ = given.classes
         if covariance_items is not None and settings.method != "split":
             raise PairscoreError(
                 "covariance_items names the items behind the covariance of method='split', and the"
@@ -238,14 +282,23 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
                 " Comparisons.from_frames, whose comparisons every method takes."
             )
         groups = None
-        if item_groups is not None and (of_table is None or not has_items):
-            items = data.items if has_items else None
+        if item_groups is not None and (of_table is None or not given.has_items):
+            items = data.items if given.has_items else None
             groups = number_item_groups(item_groups, items, settings)
-        asked: Any = {"item_groups": groups, "workers": Workers(self.n_jobs)}
-        fit, notes = fit_comparisons(data, settings, has_items=has_items, **asked)
-        if not has_items and "feature_names_in_" in vars(self):  # scikit-learn set them
-            fit = replace(fit, feature_names=tuple(self.feature_names_in_))
+        fit, notes = fit_comparisons(
+            data,
+            settings,
+            has_items=given.has_items,
+            item_groups=groups,
+            workers=Workers(self.n_jobs),
+        )
+        if not given.has_items and "feature_names_in_" in vars(self):  # scikit-learn set them
+            fit = fit.with_kept(feature_names=tuple(self.feature_names_in_))
         return self._keep(fit, notes)
+
+    def _fitted(self) -> Fit:
+        check_is_fitted(self)
+        return self.result_
 
     def _settings(self) -> Settings:
         return check_settings(**self.get_params(deep=False))
@@ -253,8 +306,8 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
     def _keep(self, fit: Fit, notes: list[Note]) -> "RankRegression":
         self.result_ = fit
         self.n_features_in_ = fit.n_features
-        if fit.feature_names is not None:
-            self.feature_names_in_ = np.array(fit.feature_names, dtype=object)
+        if fit.features.names is not None:
+            self.feature_names_in_ = np.array(fit.features.names, dtype=object)
         for category, text in notes:
             warnings.warn(text, category, stacklevel=3)
         return self
@@ -288,18 +341,27 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
             a file that is read twice is an error, unless the same answers were given again.
         columns : names of columns of the votes (``left``, ``winner``, ...)
         """
-        check_is_fitted(self)
+        fit = self._fitted()
         refuse_other_self_pairs(self_pairs)
-        settings, more = self._settings(), None if items is None else self.items(items)
+        settings = self._settings()
+        more = None if items is None else self.items(items)
         groups = item_groups
-        if item_groups is not None and self.comparisons_ is not None:
-            table = self.comparisons_.items
+        if item_groups is not None and fit.comparisons is not None:
+            table = fit.comparisons.items
             table = table if more is None else table.with_new_items(more)
             groups = number_item_groups(item_groups, table, settings)
-        asked = {"self_pairs": self_pairs, "item_groups": groups, "columns": columns}
-        asked["repeated"] = repeated
-        asked["workers"] = Workers(self.n_jobs)
-        return self._keep(*update_fit(self.result_, settings, votes, more, **asked))
+        updated, notes = update_fit(
+            fit,
+            settings,
+            votes,
+            more,
+            self_pairs=self_pairs,
+            item_groups=groups,
+            columns=columns,
+            repeated=repeated,
+            workers=Workers(self.n_jobs),
+        )
+        return self._keep(updated, notes)
 
     # -- scores and probabilities ------------------------------------------------------------------
 
@@ -356,11 +418,20 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         left = win / (win + loss)
         return np.column_stack([1 - left, left])
 
+    def chances(self, X: Comparisons, *, level: float = 0.95) -> dict[str, np.ndarray]:
+        """Chance that left wins each comparison, with its interval: columns chance, low, high.
+
+        As in :meth:`predict_proba`; with tie, tie_low and tie_high where ties have a probability.
+        ``Comparisons.from_pairs`` makes comparisons that have no winner yet.
+        """
+        return pair_chances(self._fitted(), self._comparisons(X), level)
+
     def predict_ties(self, X: Any) -> np.ndarray:
         """Probability of a tie, shape (M,), of a model fitted with ``ties`` as a parameter."""
         if not self.outcome_law.rule.has_parameter:
-            half, drop = "takes a tie for half a win each way", "was fitted without the ties"
-            what = drop if self.ties_ == "drop" else half
+            what = "takes a tie for half a win each way"
+            if self._fitted().ties == "drop":
+                what = "was fitted without the ties"
             raise PairscoreError(
                 f"the model {what} and gives ties no probability; fit it with ties='davidson' or"
                 " 'rao-kupper'."
@@ -394,7 +465,7 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         Features are found by name, and other columns may hold anything; None are the compared ones.
         """
         fit = self._fitted()
-        return compared_items(fit) if items is None else read_new_items(fit, items)
+        return items_of_fit(fit) if items is None else read_items_for(fit, items)
 
     def _item(self, item: Any) -> Items:
         """One item: by its id if the fit knows it, else by its features."""
@@ -402,15 +473,115 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
             return item_of_id(self.result_, item)
         return single_item(item, self.items)
 
+    def rank(
+        self,
+        items: Any = None,
+        *,
+        level: float = 0.95,
+        simultaneous: bool = False,
+        scale: str = "link",
+        unknown: str = "stop",
+    ) -> Any:
+        """Rank items, old or new, highest first, as a table of the caller's kind.
+
+        Columns: id; score, low, high (less the average compared item); rank, rank_low, rank_high;
+        outside (a feature lies beyond all compared items); place_low, place_high (where a new item
+        would be among them); group, such as ``year=2001``, where only items alike in some feature
+        met: ranks are within groups. Equal scores keep their order and share a rank: 1, 2, 2, 4.
+
+        Parameters
+        ----------
+        items : table, a dict of one item, or (without features) ids
+            All that were compared unless given.
+        level : float
+            Of the intervals; without inference these are NaN, and ranks span all.
+        simultaneous : bool
+            Intervals that hold for all items together (Scheffe), which are wider.
+        scale : {"link", "0-100", "elo", "wins"}
+            Of scores: see ``pairscore.model.scales.scale_of``.
+        unknown : {"stop", "skip"}
+            Items that cannot be scored (a level that the fit did not know, a missing value) are an
+            error, or are left out of the ranking with a warning that lists them.
+        """
+        fit = self._fitted()
+        table = items_to_rank(fit, items, unknown)
+        return rank_items(fit, table, level=level, simultaneous=simultaneous, scale=scale)
+
+    def difference(self, a: Any, b: Any = None, *, level: float = 0.95) -> Difference:
+        """Score of ``a`` minus score of ``b``, with its interval and the chance that ``a`` wins.
+
+        Each is one item: its id, a table of one row, or its features in a row. Two arrays of ids,
+        or ``Comparisons`` alone, are many pairs: the result has arrays. Whole numbers are ids
+        unless they are as many as the features.
+        """
+        fit = self._fitted()
+        if isinstance(a, Comparisons):
+            data = self._comparisons(a)
+            left = ItemRows(data.items, data.left)
+            right = ItemRows(data.items, data.right)
+            return pair_differences(fit, left, right, level)
+        pairs = pairs_of_ids(fit, a, b)
+        if pairs is None:
+            return item_difference(fit, self._item(a), self._item(b), level)
+        return pair_differences(fit, *pairs, level)
+
     def worth(self, items: Any = None) -> Any:
         """Strengths exp(score), summing to one, of items or of all compared: id and worth."""
         check_is_fitted(self)
         return worth_table(self.result_, self.items(items))
 
+    # -- coefficients ------------------------------------------------------------------------------
+
+    @property
+    def z_values_(self) -> np.ndarray:
+        """Coefficients over their standard errors; of levels, as the summary shows them."""
+        return z_and_p(*shown_coef_and_errors(self._fitted()))[0]
+
+    @property
+    def p_values_(self) -> np.ndarray:
+        """Two-sided, of the hypothesis that the coefficient is zero."""
+        fit = self._fitted()
+        return z_and_p(*shown_coef_and_errors(fit), fit.panel.df_error)[1]
+
+    def confidence_intervals(self, level: float = 0.95, method: str = "wald") -> np.ndarray:
+        """One row per coefficient: low end, high end; without features, one per item's ability.
+
+        ``method`` is "wald", the coefficient and so many standard errors of the fit (item-robust by
+        default), or "profile": where twice the log-likelihood, maximised over all other parameters,
+        is a chi-square quantile below its maximum. That takes comparisons for independent. Levels
+        of a category are as in :meth:`summary`, against their average or the reference level.
+        Where comparisons are separated, Wald intervals end where the comparisons do: they are open,
+        to infinity, at one end or both.
+        """
+        return coefficient_intervals(self._fitted(), level, method)
+
+    def contrast(self, weights: Mapping[str, float], *, level: float = 0.95) -> Contrast:
+        """A weighted sum of coefficients with its interval and test.
+
+        ``weights`` by the name of a feature, such as ``{"style=oil": 1, "style=ink": -1}``, or of
+        an effect of side, context or ties; without features also by the ids of items, whose weights
+        sum to zero.
+        Coefficients of levels are as in :meth:`summary`: against the average of all levels, or
+        against the reference level. A sum that the comparisons do not determine is refused.
+        """
+        return contrast_of(self._fitted(), weights, level)
+
+    def joint_test(self, names: str | Iterable[str]) -> JointTest:
+        """Wald's test that the named coefficients are all zero.
+
+        A name is that of a feature, of a level (``style=oil``), of a category (``style``: all its
+        levels are equal), of a product with a category (``mass:style``) or of an effect of side,
+        context or ties. Ids of items: all have the same ability. The covariance is that
+        of the fit, item-robust by default. A coefficient that the comparisons do not determine is
+        refused; of a category, the differences that they do determine are tested.
+        """
+        return joint_test_of(self._fitted(), (names,) if isinstance(names, str) else tuple(names))
+
     def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
         """Mask of the feature differences, shape (n, d), whose score is not determined."""
-        check_is_fitted(self)
-        return self.result_.undetermined_contrasts(contrasts)
+        return self._fitted().undetermined_contrasts(contrasts)
+
+    # -- summary -----------------------------------------------------------------------------------
 
     def summary(self) -> Summary:
         """A table: ``print`` it, show it in a notebook, or take ``.to_frame()``."""

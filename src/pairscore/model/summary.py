@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from functools import cached_property
 from textwrap import wrap
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -13,28 +12,32 @@ from pairscore.data.features import recipe_of
 from pairscore.errors import first_few
 from pairscore.estimators.results import Fit
 from pairscore.files.write import html_text, plain, row_records, text_table
+from pairscore.model.categories import CategoryTerm, shown_coefficients
 from pairscore.model.contrasts import (
     PARTLY,
     JointTest,
     category_tests,
     effect_intervals,
-    intervals_in_words,
     statistic_name,
 )
-from pairscore.model.fit_input import compared_items
-from pairscore.model.groups import Term, shown_coefficients
-from pairscore.model.oddities import FEWEST_OF_ITEM
-from pairscore.model.predict import ability_columns, item_scores, neutral_chance
+from pairscore.model.intervals import ability_intervals, intervals_in_words
+from pairscore.model.items import items_of_fit
+from pairscore.model.notes import FEWEST_OF_ITEM
+from pairscore.model.predict import item_scores, neutral_chance
+from pairscore.model.ranks import shared_ranks
 
 LAYOUT = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
-NARROW_LAYOUT, NARROW_COLUMNS = "  {:<}  {:>}  {:>}  {:^}  {:>}", (0, 1, 4, 5, 6)  # of these cells
+NARROW_LAYOUT = "  {:<}  {:>}  {:>}  {:^}  {:>}"
+NARROW_HEADER = ("feature", "coef", "p", "95 % interval", "wins of 100")
 CATEGORY_LAYOUT = "  {:<}  {:>}  {:<}"
 CATEGORY_HEADER = ("category", "levels", "joint test")
 HEADER = ("feature", "coef", "std.error", "z", "p", "95 % interval", "wins of 100")
 ABILITY_MODELS = {"logit": "Bradley-Terry model", "probit": "Thurstone model"}
-MOST_FEATURES, SHOWN_FEATURES = 40, 20  # of a table that is shown whole; of a longer one
+MOST_FEATURES = 40  # of a table that is shown whole
+SHOWN_FEATURES = 20  # of a longer one
 SHOWN_ITEMS = 10  # from each end of a table of abilities
 LONGEST_FACT = 100  # letters of a line
+SMALLEST_SHOWN_P = 1e-4
 SEE_ALL = {True: "model.rank()", False: "model.summary().to_frame()"}  # of abilities, of features
 COUNTS_AND_SHARES = (
     "n_items",
@@ -44,7 +47,6 @@ COUNTS_AND_SHARES = (
     "tie_share",
     "decided_scale",
 )
-PICTURES = ("coefficients", "ranking", "calibration", "win_matrix", "judges", "ridge_path")
 CLEARLY = 0.05  # level at which the surest of all coefficients is put into words
 TWO_VALUES = 0.98  # share of the largest variance from which on a feature has two values
 EFFECT_LABELS = {"context": "context {name}", "side": "side {name}", "tie": "ties ({ties})"}
@@ -61,7 +63,7 @@ class Summary:
         self.shown = shown_coefficients(fit)
 
     @cached_property
-    def tests(self) -> list[tuple[Term, JointTest]]:
+    def tests(self) -> list[tuple[CategoryTerm, JointTest]]:
         """The joint test of each category, and of each product with one."""
         return category_tests(self.shown)
 
@@ -85,10 +87,13 @@ class Summary:
         Coefficients of levels are against the average of all levels of their category, or against
         its reference level, which is zero.
         """
-        fit, shown = self._fit, self.shown
-        no_errors = np.full(fit.n_features, np.nan)
-        coef, errors = shown.coef, no_errors if shown.std_errors is None else shown.std_errors
-        z, p = z_and_p(coef, errors, fit.df_error)
+        fit = self._fit
+        shown = self.shown
+        coef = shown.coef
+        errors = shown.std_errors
+        if errors is None:
+            errors = np.full(fit.n_features, np.nan)
+        z, p = z_and_p(coef, errors, fit.panel.df_error)
         rows = np.eye(fit.n_features) if shown.rows is None else shown.rows
         low, high = fit.interval_ends(rows, coef, errors, fit.width(0.95))
         columns = {
@@ -111,14 +116,17 @@ class Summary:
     def facts(self) -> list[tuple[str, str]]:
         """What is shown above the table: labels and texts."""
         fit = self._fit
+        outcomes = fit.outcomes
         left_out = ", left out" if fit.ties == "drop" else ""
-        ties = f" ({fit.tie_share:.1%} ties{left_out})" if fit.tie_share > 0 else ""
+        ties = f" ({outcomes.tie_share:.1%} ties{left_out})" if outcomes.tie_share > 0 else ""
         ridge = f", ridge l2 = {fit.l2:.4g}" if fit.l2 else ""
-        decided = f"{fit.agreement:.1%} of the fit's decided comparisons agree with the score"
-        noise = f"about {100 * fit.noise:.0f} of 100 {self._decided} contradict the score's order"
-        if fit.agreement == 1:
+        decided = f"{outcomes.agreement:.1%} of the fit's decided comparisons agree with the score"
+        noise = (
+            f"about {100 * outcomes.noise:.0f} of 100 {self._decided} contradict the score's order"
+        )
+        if outcomes.agreement == 1:
             noise = "none seen, as no comparison contradicts the score's order"
-        undecided = "not known yet" if fit.tie_share < 1 else "no comparison was decided"
+        undecided = "not known yet" if outcomes.tie_share < 1 else "no comparison was decided"
         order = fit.wording.order
         facts = [
             *([("ranking", order)] if order else []),
@@ -127,22 +135,24 @@ class Summary:
             *self._extreme_items(),
             ("method, link", f"{fit.settings.method}, {fit.link.name}{ridge}"),
             ("side effect", self._side()),
-            ("agreement", undecided if np.isnan(fit.agreement) else decided),
-            *((f"{kind} judges", one["in_words"]) for kind, one in fit.judge_agreement.items()),
+            ("agreement", undecided if np.isnan(outcomes.agreement) else decided),
+            *((f"{kind} judges", one["in_words"]) for kind, one in fit.panel.agreement.items()),
             *self._new_items(),
-            ("estimated noise", "not known yet" if np.isnan(fit.noise) else noise),
+            ("estimated noise", "not known yet" if np.isnan(outcomes.noise) else noise),
             ("intervals", intervals_in_words(fit)),
-            *([("judges' taste", taste)] if (taste := fit.judge_tastes.get("in_words")) else []),
         ]
+        tastes = fit.panel.tastes.get("in_words")
+        if tastes:
+            facts.append(("judges' taste", tastes))
         parts = {
             "judges": fit.judges and fit.judges.in_words,
             "item effects": fit.item_effects_in_words,
             "ridge": fit.ridge_curve and fit.ridge_curve.in_words,
             "pairs": fit.pairing and fit.pairing.in_words,
+            "missing values": self._missing_note(),
         }
         facts += self._scale() + self._effects() + self._context_of_items()
-        facts += [(label, words) for label, words in parts.items() if words]
-        return facts + ([("missing values", note)] if (note := self._missing_note()) else [])
+        return facts + [(label, words) for label, words in parts.items() if words]
 
     def _extreme_items(self) -> list[tuple[str, str]]:
         """Items that won or lost everything, if there are any."""
@@ -167,8 +177,10 @@ class Summary:
             return "one for each judge" if fit.settings.side_by_judge else "not estimated"
         if fit.side_effect_std_error is None:
             return f"{fit.side_effect:+.4g} for left"
-        error, ends = fit.side_effect_std_error, self._effect_ends("left")
-        interval = _interval(fit.side_effect, error, fit.df_error, *ends)
+        low, high = self._effect_ends("left")
+        interval = _interval(
+            fit.side_effect, fit.side_effect_std_error, fit.panel.df_error, low, high
+        )
         return f"{fit.side_effect:+.4g} for left ({interval})"
 
     def _effect_ends(self, name: str) -> tuple[float, float]:
@@ -179,11 +191,11 @@ class Summary:
     @property
     def _decided(self) -> str:
         """What probabilities are of."""
-        return "decided comparisons" if self._fit.tie_share > 0 else "comparisons"
+        return "decided comparisons" if self._fit.outcomes.tie_share > 0 else "comparisons"
 
     def _scale(self) -> list[tuple[str, str]]:
         """How probabilities differ from those of the link; nothing where they do not."""
-        scale = self._fit.decided_scale
+        scale = self._fit.outcomes.decided_scale
         text = f"{scale:.4g}; probabilities use the score difference times this number"
         return [] if scale == 1 else [("decided scale", text)]
 
@@ -196,7 +208,7 @@ class Summary:
             if (row["kind"], row["name"]) != ("side", "left"):  # that one has a line of its own
                 label = EFFECT_LABELS[row["kind"]].format(name=row["name"], ties=self._fit.ties)
                 ends = self._effect_ends(row["name"])
-                interval = _interval(row["coef"], row["std_error"], self._fit.df_error, *ends)
+                interval = _interval(row["coef"], row["std_error"], self._fit.panel.df_error, *ends)
                 facts.append((label, f"{row['coef']:+.4g} ({interval})"))
         return facts
 
@@ -207,10 +219,11 @@ class Summary:
 
     def to_record(self) -> dict[str, Any]:
         """Everything as plain values for JSON; None for what is not known."""
-        fit, test = self._fit, self._fit.item_effects_test
+        fit = self._fit
+        test = fit.item_effects_test
         side = {"coef": fit.side_effect, "std_error": fit.side_effect_std_error}
         if fit.side_effect is not None and fit.side_effect_std_error is not None:
-            z, p = z_and_p(fit.side_effect, fit.side_effect_std_error, fit.df_error)
+            z, p = z_and_p(fit.side_effect, fit.side_effect_std_error, fit.panel.df_error)
             side |= {"z": float(z), "p": float(p)}
         likelihood = None if fit.likelihood is None else fit.likelihood.to_record()
         record = {
@@ -220,8 +233,8 @@ class Summary:
             "l2": fit.l2,
             "intervals": fit.inference,
             "intervals_in_words": intervals_in_words(fit),
-            "df_error": fit.df_error,
-            **{name: getattr(fit, name) for name in COUNTS_AND_SHARES},
+            "df_error": fit.panel.df_error,
+            **{name: fit.kept(name) for name in COUNTS_AND_SHARES},
             "likelihood": likelihood,
             "side_effect": None if fit.side_effect is None else side,
             "coefficients": row_records(self.coefficient_columns()),
@@ -233,8 +246,8 @@ class Summary:
             "missing_values": self._missing_note(),
             "effects": [] if fit.effects is None else row_records(fit.effects.to_columns()),
             "context_of_items": fit.context_of_items,
-            "judge_agreement": fit.judge_agreement,
-            "judge_tastes": fit.judge_tastes or None,
+            "judge_agreement": fit.panel.agreement,
+            "judge_tastes": fit.panel.tastes or None,
             "judges": [] if fit.judges is None else row_records(fit.judges.to_columns()),
             "ridge_curve": None if fit.ridge_curve is None else fit.ridge_curve.to_record(),
             "new_items": None if fit.new_items is None else vars(fit.new_items),
@@ -251,7 +264,7 @@ class Summary:
 
     def one_sd(self) -> np.ndarray:
         """One standard deviation of each feature, (d,); of a level, all of it."""
-        return np.where(self.shown.is_level, 1.0, self._fit.feature_sd)
+        return np.where(self.shown.is_level, 1.0, self._fit.features.sd)
 
     def meaning(self) -> str:
         """The surest coefficient as a sentence, if it is clearly not zero among all of them.
@@ -260,10 +273,12 @@ class Summary:
         if its feature is one that can be higher with all else equal: no category, flag, square or
         product. Empty where there is no such coefficient but others are clear, or no intervals.
         """
-        fit, columns = self._fit, self.to_columns()
+        fit = self._fit
+        columns = self.to_columns()
         if self.of_abilities:
             return self._meaning_of_abilities()
-        wins, p = np.array(columns["wins_of_100"]), np.array(columns["p"])
+        wins = np.array(columns["wins_of_100"])
+        p = np.array(columns["p"])
         if np.isnan(wins).all():
             return "No single coefficient is determined by the comparisons."
         number = int(np.isfinite(p).sum())
@@ -285,7 +300,8 @@ class Summary:
 
     def _meaning_of_abilities(self) -> str:
         """How often the highest item wins against the lowest."""
-        fit, items = self._fit, compared_items(self._fit)
+        fit = self._fit
+        items = items_of_fit(fit)
         scores = item_scores(fit, items)
         first, last = np.argsort(-scores, kind="stable")[[0, -1]].tolist()  # two, if all are equal
         share = 100 * neutral_chance(fit, items, first, last)
@@ -305,11 +321,15 @@ class Summary:
         """
         facts = text_table(None, _in_lines(self.facts()), "  {:<16} {:<}")
         warnings = [f"  Warning: {note}" for note in self._fit.notes if notes]
-        rest = [f"  {text}", ""] if (text := self._what_is_shown(see_all)) else []
-        meaning = [f"  {text}"] if (text := self.meaning()) else []
-        tests, table = self._category_text(), self._table(width)
-        parts = [self._title, "", facts, "", table, "", *rest, *tests, *meaning, *warnings]
-        return "\n".join(parts).rstrip()
+        parts = [self._title, "", facts, "", self._table(width), ""]
+        what_is_shown = self._what_is_shown(see_all)
+        if what_is_shown:
+            parts += [f"  {what_is_shown}", ""]
+        parts += self._category_text()
+        meaning = self.meaning()
+        if meaning:
+            parts.append(f"  {meaning}")
+        return "\n".join([*parts, *warnings]).rstrip()
 
     def _table(self, width: int = 0) -> str:
         """The rows that are shown of the table, as text."""
@@ -317,12 +337,13 @@ class Summary:
         rows = zip(*columns.values(), strict=True)
         if not self.of_abilities:
             header = [*HEADER]
-            header[HEADER.index("z")] = "z" if self._fit.df_error is None else "t"
+            header[HEADER.index("z")] = "z" if self._fit.panel.df_error is None else "t"
             lines = [header, *map(self._coefficient_cells, rows)]
             table = text_table(lines[0], lines[1:], LAYOUT)
             if not 0 < width < max(map(len, table.splitlines())):
                 return table
-            lines = [[line[k] for k in NARROW_COLUMNS] for line in lines]
+            kept = [HEADER.index(name) for name in NARROW_HEADER]
+            lines = [[line[column] for column in kept] for line in lines]
             return text_table(lines[0], lines[1:], NARROW_LAYOUT)
         quasi = ["quasi std.error"] if "quasi_std_error" in columns else []
         header = ["item", "ability", "std.error", *quasi, "95 % interval", "rank"]
@@ -331,7 +352,8 @@ class Summary:
 
     def _shown_columns(self) -> dict[str, list[Any]]:
         """The table that text and HTML show, without quasi standard errors if there are none."""
-        rows, columns = self.shown_rows(), self.to_columns()
+        columns = self.to_columns()
+        rows = self.shown_rows()
         if self.of_abilities and np.isnan(columns["quasi_std_error"]).all():
             del columns["quasi_std_error"]
         return {name: [column[row] for row in rows] for name, column in columns.items()}
@@ -341,9 +363,10 @@ class Summary:
         if self.of_abilities:
             n = len(self.to_columns()["item"])
             return [row for row in range(n) if row < SHOWN_ITEMS or row >= n - SHOWN_ITEMS]
-        n, z = self._fit.n_features, np.array(self.coefficient_columns()["z"])
+        n = self._fit.n_features
         if n <= MOST_FEATURES:
             return list(range(n))
+        z = np.array(self.coefficient_columns()["z"])
         if np.isnan(z).all():  # no errors are known
             z = self.shown.coef * self.one_sd()
         return np.argsort(-np.abs(z), kind="stable")[:SHOWN_FEATURES].tolist()  # unknown ones last
@@ -361,9 +384,9 @@ class Summary:
 
     def _coefficient_cells(self, row: tuple[Any, ...]) -> list[str]:
         """A row of the text table; a reference level says so in place of an interval."""
-        cells, number = _cells(*row), self._fit.names.index(row[0])
-        is_reference = self.shown.is_reference[number]
-        return [*cells[:2], "", "", "", "reference", ""] if is_reference else cells
+        name, coef, *_ = cells = _cells(*row)
+        is_reference = self.shown.is_reference[self._fit.names.index(row[0])]
+        return [name, coef, "", "", "", "reference", ""] if is_reference else cells
 
     def _category_text(self) -> list[str]:
         """Joint tests of categories as a table, and what their coefficients are against."""
@@ -397,7 +420,8 @@ class Summary:
 
     @property
     def _title(self) -> str:
-        title, kind = self._fit.wording.title, "rank regression"
+        title = self._fit.wording.title
+        kind = "rank regression"
         if self.of_abilities:
             kind = ABILITY_MODELS.get(self._fit.link.name, "model of abilities")
         return f"{title}: {kind}" if title else f"{kind[0].upper()}{kind[1:]}"
@@ -416,9 +440,10 @@ def single_features(fit: Fit) -> np.ndarray:
     Columns of numbers without a square or a product, and of more than two values: of those in
     [0, 1] with mean m, only two values have a variance of m(1 - m).
     """
-    reach = fit.feature_max - fit.feature_min
+    reach = fit.features.max - fit.features.min
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean, sd = (fit.feature_mean - fit.feature_min) / reach, fit.feature_sd / reach
+        mean = (fit.features.mean - fit.features.min) / reach
+        sd = fit.features.sd / reach
         many_values = sd**2 < TWO_VALUES * mean * (1 - mean)
     if fit.recipe is None:
         return many_values
@@ -446,7 +471,8 @@ def _interval(
         return f"interval: {interval_in_words(low, high)}"
     if error is None or np.isnan(error):
         return "interval unknown"
-    half, (z, p) = interval_width(0.95, df) * error, z_and_p(value, error, df)
+    half = interval_width(0.95, df) * error
+    z, p = z_and_p(value, error, df)
     interval = f"interval [{value - half:.4g}, {value + half:.4g}]"
     statistic = f"{statistic_name(df)} = {z:.2f}"
     return f"standard error {error:.2g}, {interval}, {statistic}, {p_in_words(float(p))}"
@@ -456,15 +482,15 @@ def _cells(
     name: str, coef: float, error: float, z: float, p: float, low: float, high: float, wins: float
 ) -> list[str]:
     """A coefficient's row of the text table."""
-    numbers = [_number(coef, "#.4g"), _number(error, "#.3g"), _number(z, ".2f")]
-    chance = "<0.0001" if p < 1e-4 else _number(p, ".4f")
-    ends = [_number(end, " #.4g") for end in (low, high)]
-    interval = f"[{ends[0]}, {ends[1]}]"
+    tested = [_number(error, "#.3g"), _number(z, ".2f"), _number(p, ".4f")]
+    if p < SMALLEST_SHOWN_P:
+        tested[-1] = f"<{SMALLEST_SHOWN_P:.4f}"
+    interval = f"[{_number(low, ' #.4g')}, {_number(high, ' #.4g')}]"
     if np.isinf(low) or np.isinf(high):
-        numbers[1:], chance = ["none", "none"], "none"
+        tested = ["none", "none", "none"]
     if np.isnan(low) or np.isinf(low) or np.isinf(high):
         interval = interval_in_words(low, high, "#.4g")
-    return [name, *numbers, chance, interval, _number(wins, ".1f")]
+    return [name, _number(coef, "#.4g"), *tested, interval, _number(wins, ".1f")]
 
 
 def interval_in_words(low: float, high: float, style: str = ".4g") -> str:
@@ -480,7 +506,7 @@ def interval_in_words(low: float, high: float, style: str = ".4g") -> str:
     return f"[{_number(low, style)}, {_number(high, style)}]"
 
 
-def _category_record(term: Term, test: JointTest) -> dict[str, Any]:
+def _category_record(term: CategoryTerm, test: JointTest) -> dict[str, Any]:
     """What JSON has of a category: its joint test, and which levels can be compared."""
     record = {"name": term.name, "reference": term.reference or None, "sets": term.sets}
     return record | {name: one for name, one in vars(test).items() if name != "names"}
@@ -504,27 +530,41 @@ def _ability_cells(
 ) -> list[str]:
     """An item's row of the text table."""
     *quasi_error, low, high, rank = quasi_error_ends_and_rank
-    numbers = [_number(number, "z.3f") for number in (ability, error, *quasi_error)]
+    errors = [_number(number, "z.3f") for number in (error, *quasi_error)]
     interval = f"[{low: .3f}, {high: .3f}]"
     if np.isinf(low) or np.isinf(high):
-        numbers[1:] = ["none"] * len(numbers[1:])
+        errors = ["none" for _ in errors]
     if not (np.isfinite(low) and np.isfinite(high)):
         interval = interval_in_words(low, high, ".3f")
-    return [str(name), *numbers, interval, str(rank)]
+    return [str(name), _number(ability, "z.3f"), *errors, interval, str(rank)]
 
 
-class Plots:
-    """Pictures of a model: ``model.plot.ranking()`` is ``pairscore.plots.ranking(model)``."""
+def ability_columns(fit: Fit) -> dict[str, list[Any]]:
+    """The items of a fit without features, highest first, with the errors of their abilities.
 
-    def __init__(self, model: Any):
-        self._model = model
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in PICTURES:
-            raise AttributeError(f"no picture {name!r} of a model; use {', '.join(PICTURES)}")
-        import pairscore
-
-        return MethodType(getattr(pairscore.plots, name), self._model)
-
-    def __dir__(self) -> list[str]:
-        return list(PICTURES)
+    Squares of ``quasi_std_error`` add up to about the variance of a difference; NaN where the fit
+    has none. ``low`` and ``high`` are the ends of 95 % intervals.
+    """
+    effects = fit.item_effects
+    assert effects is not None  # without features every fit has them
+    nothing = np.full(len(effects.effect), np.nan)
+    known = fit.covariance is not None
+    quasi = effects.quasi_variance if known and effects.quasi_variance is not None else nothing
+    quasi = np.where(effects.held, np.nan, quasi)
+    order = np.argsort(-effects.effect, kind="stable")[: np.isfinite(effects.effect).sum()]
+    ability = effects.effect[order]
+    error = (effects.std_error if known else nothing)[order]
+    low, high = ability_intervals(fit, fit.width(0.95))
+    ids = order if effects.ids is None else effects.ids[order]
+    with np.errstate(invalid="ignore"):  # a quasi-variance may be negative
+        quasi_error = np.sqrt(quasi[order])
+    columns = {
+        "item": ids,
+        "ability": ability,
+        "std_error": error,
+        "quasi_std_error": quasi_error,
+        "low": low[order],
+        "high": high[order],
+        "rank": shared_ranks(ability),
+    }
+    return {name: column.tolist() for name, column in columns.items()}

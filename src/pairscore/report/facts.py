@@ -23,10 +23,10 @@ from pairscore.errors import PairscoreError, PairscoreWarning, without_password
 from pairscore.estimators.results import Fit
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Wording
-from pairscore.evaluation.measures import CalibrationBin, calibration
+from pairscore.evaluation.measures import CalibrationBin, calibration_bins
 from pairscore.model.contrasts import WITH_RIDGE, effect_intervals
-from pairscore.model.predict import Scale, average_line, scale_of
 from pairscore.model.regression import RankRegression
+from pairscore.model.scales import ScoreScale, average_line, scale_of
 from pairscore.model.summary import Summary
 from pairscore.report.checks import Check, checks
 from pairscore.report.items import (
@@ -161,7 +161,7 @@ class ReportFacts:
     summary: list[tuple[str, str]]
     average_score: float
     average_line: str
-    scale: Scale
+    scale: ScoreScale
     has_intervals: bool
     noise: float
     method: str
@@ -345,15 +345,15 @@ def report_facts(
         noise=model.noise_,
         method=model.method,
         link=model.link_.name,
-        calibration=calibration(probability, data),
+        calibration=calibration_bins(probability, data),
         **held_out,
         exposures=exposure_bars(np.array([item.comparisons for item in ranked])),
         **_amounts(data),
         judge_agreement=[_sentence(one["in_words"]) for one in model.judge_agreement_.values()],
-        interval_scope=fit.interval_scope,
-        for_these_judges=bool(fit.interval_scope) and fit.df_error is None,
-        judge_tastes=_sentence(tastes) if (tastes := fit.judge_tastes.get("in_words")) else "",
-        judges_differ=fit.judge_tastes.get("p", 1.0) <= CLEARLY,
+        interval_scope=fit.panel.interval_scope,
+        for_these_judges=bool(fit.panel.interval_scope) and fit.panel.df_error is None,
+        judge_tastes=_sentence(tastes) if (tastes := fit.panel.tastes.get("in_words")) else "",
+        judges_differ=fit.panel.tastes.get("p", 1.0) <= CLEARLY,
         prospects=predicted,
         no_prospects=no_prospects,
         checks=[*found, *judge_checks(model, data, probability)],
@@ -385,7 +385,7 @@ def held_out_facts(
     wrong = wrong_share(probability, data)
     best = best_accuracy(model, trials, held_out, misordered) if wrong.is_enough else float("nan")
     return {
-        "held_out_calibration": calibration(probability[tested], data[tested]),
+        "held_out_calibration": calibration_bins(probability[tested], data[tested]),
         "trials": trials,
         "held_out": held_out,
         "wrong": wrong,

@@ -18,8 +18,9 @@ from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
 from pairscore.data.items import Items, read_items, with_features
 from pairscore.errors import PairscoreError
-from pairscore.model.predict import Scale, expected_outcomes, neutral_chances
-from pairscore.model.ranking import rank_pieces
+from pairscore.model.predict import expected_outcomes, neutral_chances
+from pairscore.model.ranks import rank_pieces
+from pairscore.model.scales import ScoreScale
 
 if TYPE_CHECKING:
     from pairscore.model.regression import RankRegression
@@ -105,7 +106,7 @@ def _read_tables(model: "RankRegression", items: Any, votes: Any) -> Comparisons
 
 
 def ranked_items(
-    model: "RankRegression", data: Comparisons, scale: Scale
+    model: "RankRegression", data: Comparisons, scale: ScoreScale
 ) -> tuple[list[RankedItem], np.ndarray]:
     """The items, highest first, and a mask of those outside in the order of the table."""
     ranking = rank_pieces(model.result_, lambda: [data.items.values], ids=lambda: data.items.ids)

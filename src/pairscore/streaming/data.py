@@ -41,6 +41,7 @@ from pairscore.streaming.passes import (
     FirstSums,
     GainTask,
     NumberedPart,
+    Reader,
     Rows,
     ScoreTask,
     SourceRows,
@@ -112,7 +113,7 @@ class StreamData:
     spill: Callable[[], Spill]
     engine: Engine
     keep_sides: bool
-    reader: "RowReader | ChosenRows"
+    reader: Reader
     progress: Callable[[Progress], None] | None = None
     covariance_items: np.ndarray | None = None
     has_items: bool = True
@@ -259,7 +260,7 @@ class StreamData:
 class ChosenRows:
     """The chosen comparisons of a source (:class:`pairscore.streaming.rows.RowReader`)."""
 
-    reader: "RowReader | ChosenRows"
+    reader: Reader
     choice: Choice
     drop_ties: ClassVar[bool] = False  # they are left out already, if so asked
     self_pairs: ClassVar[str] = "error"

@@ -19,10 +19,16 @@ from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
-from pairscore.model.fit import choose_inference, fit_of
-from pairscore.model.fit_input import record_of, refuse_weights, without_decisions
-from pairscore.model.groups import feature_notes, side_notes
-from pairscore.model.oddities import alike_notes, extreme_items, one_sided_notes
+from pairscore.model.fit import fit_of, refuse_weights, without_decisions
+from pairscore.model.intervals import choose_inference
+from pairscore.model.notes import (
+    alike_notes,
+    extreme_items,
+    feature_notes,
+    one_sided_notes,
+    side_notes,
+)
+from pairscore.model.record import record_of
 from pairscore.model.regression import RankRegression
 from pairscore.streaming.connect import connected
 from pairscore.streaming.data import Job, Source, StreamData, fingerprint
@@ -143,7 +149,7 @@ def fit_stream(
         Checkpoint(Path(checkpoint)).remove()
     fit = fit.with_notes(notes + more)
     if names_judges and settings.inference is not None:
-        fit = replace(fit, interval_scope=IN_PARTS)
+        fit = fit.with_kept(interval_scope=IN_PARTS)
     model = RankRegression(**(DEFAULTS | given))
     model.classes_ = np.array([-1, 1])
     return model._keep(fit, notes + more)
@@ -193,8 +199,7 @@ def keep_fit(data: StreamData, settings: Settings, result: Estimate) -> tuple[Fi
     differences = result.differences if along is None else along.differences
     assert differences is not None
     shares = agreement_of(differences, fit.outcome_law, data.weight_unit)
-    fit = replace(
-        fit,
+    fit = fit.with_kept(
         agreement=shares.agreement,
         noise=shares.noise,
         decided_scale=shares.decided_scale,

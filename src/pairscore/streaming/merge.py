@@ -23,9 +23,10 @@ from pairscore.estimators.likelihood import observed_basis
 from pairscore.estimators.penalty import ridge_is_weak
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.settings import DEFAULTS, check_settings
-from pairscore.model.fit import choose_inference, fit_of
-from pairscore.model.fit_input import record_of
-from pairscore.model.groups import feature_notes, side_notes
+from pairscore.model.fit import fit_of
+from pairscore.model.intervals import choose_inference
+from pairscore.model.notes import feature_notes, side_notes
+from pairscore.model.record import record_of
 from pairscore.model.regression import RankRegression
 from pairscore.streaming.estimates import (
     Direction,
@@ -325,7 +326,7 @@ def _model(point: Point, estimate: Estimate, shares: dict[str, Any]) -> RankRegr
     )
     notes: list[Note] = [*estimate.notes, *feature_notes(fit, estimate), *side_notes(fit, estimate)]
     scope = "" if fit.covariance is None else AT_SITES
-    fit = replace(fit, interval_scope=scope).with_notes(notes)
+    fit = fit.with_kept(interval_scope=scope).with_notes(notes)
     given = {"method": point.method, "link": terms.link, "ties": terms.ties, "l2": point.l2}
     given |= {"side_effect": terms.side_effect, "inference": point.inference}
     model = RankRegression(**(DEFAULTS | given))

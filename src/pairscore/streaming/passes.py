@@ -21,7 +21,7 @@ import numpy as np
 from pairscore.core.differences import DifferenceSums
 from pairscore.core.links import Link
 from pairscore.core.pair_graph import Tally
-from pairscore.core.passes import add_net, difference_pass, score_pass, tally_pass
+from pairscore.core.passes import BLOCK, add_net, add_scores, difference_pass, tally_pass
 from pairscore.core.sums import Range, Sums
 from pairscore.data.items import LARGEST_NUMBER
 from pairscore.errors import PairscoreError
@@ -30,7 +30,7 @@ from pairscore.estimators.settings import Settings
 from pairscore.files.archive import INTEGER, DamagedFileError, Field, faults_of, read_archive
 from pairscore.files.partitions import Partition
 from pairscore.files.write import atomic_write
-from pairscore.streaming.rows import Batch, RowReader
+from pairscore.streaming.rows import Batch, Layout
 from pairscore.streaming.spill import Spill
 
 # of the first sums
@@ -54,11 +54,32 @@ class Rows(Protocol):
     def batches(self, part: Any) -> Iterator[Batch]: ...
 
 
+class Reader(Protocol):
+    """Reads the comparisons of a partition, or some of them."""
+
+    @property
+    def layout(self) -> Layout: ...
+
+    @property
+    def drop_ties(self) -> bool: ...
+
+    @property
+    def self_pairs(self) -> str: ...
+
+    def batches(self, part: Partition) -> Iterator[Batch]:
+        """The comparisons of the fit."""
+        ...
+
+    def all_batches(self, part: Partition) -> Iterator[Batch]:
+        """With ties that the fit leaves out."""
+        ...
+
+
 @dataclass(frozen=True)
 class SourceRows:
     """The comparisons as they stand in the source."""
 
-    reader: RowReader
+    reader: Reader
 
     def batches(self, part: NumberedPart) -> Iterator[Batch]:
         return self.reader.batches(part.source)
@@ -174,7 +195,7 @@ class TallyTask:
 
     Parameters
     ----------
-    reader : RowReader
+    reader : Reader
     n_items : int
     stride : int
         Every so many rows one is in the sample.
@@ -182,7 +203,7 @@ class TallyTask:
         Where to write the comparisons in tiles.
     """
 
-    reader: RowReader
+    reader: Reader
     n_items: int
     stride: int
     spill: Spill | None = None
@@ -455,7 +476,7 @@ class AlongTask:
         distribution = DifferenceSums.zero()
         net, tied = np.zeros(len(self.scores)), 0.0
         wins, losses = Range(), Range()
-        for batch in small_batches(self.rows, part):
+        for batch in small_batches(self.rows, part, AT_ONCE):
             left, right, outcome, amount = batch[:4]
             x = difference_pass(left, right, self.scores)
             x += self.shift
@@ -484,14 +505,16 @@ class ScoreTask:
     shift: float
 
     def __call__(self, part: NumberedPart) -> ScoreSums:
-        total = ScoreSums(np.zeros(len(self.scores)), 0.0)
-        for batch in self.rows.batches(part):
+        net, side = np.zeros(len(self.scores)), 0.0
+        for batch in small_batches(self.rows, part, BLOCK):
             left, right, outcome, amount = batch[:4]
-            counted = amount * (left != right)
-            win = counted * (0.5 + 0.5 * outcome)
+            same = left == right
+            if same.any():
+                amount = amount * ~same
+            win = amount * (0.5 + 0.5 * outcome)
             at = self.scores, self.shift, self.link
-            total = total + ScoreSums(*score_pass(left, right, win, counted - win, *at))
-        return total
+            side += add_scores(left, right, win, amount - win, *at, net)
+        return ScoreSums(net, side)
 
 
 @dataclass(frozen=True)
@@ -511,8 +534,8 @@ class GainTask:
         return gains
 
 
-def small_batches(rows: Rows, part: NumberedPart) -> Iterator[Batch]:
+def small_batches(rows: Rows, part: NumberedPart, size: int) -> Iterator[Batch]:
     """The comparisons of a part, a few at a time."""
     for whole in rows.batches(part):
-        for first in range(0, len(whole.left), AT_ONCE):
-            yield whole.take(slice(first, first + AT_ONCE))
+        for first in range(0, len(whole.left), size):
+            yield whole.take(slice(first, first + size))

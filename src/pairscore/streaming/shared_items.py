@@ -16,7 +16,7 @@ import numpy as np
 from pairscore.data.items import Items
 from pairscore.estimators.item_table import ItemTable, PerItem
 from pairscore.estimators.results import Fit
-from pairscore.model.groups import ComparedItems, OpenPart, compared_items
+from pairscore.model.open_directions import ComparedItems, ComparedRows, OpenPart
 from pairscore.model.predict import fitted_scores, linear_scores
 from pairscore.streaming.engines import Engine
 from pairscore.streaming.spill import FeatureFiles
@@ -64,22 +64,29 @@ class SharedItems(ItemTable):
     def compared(self, mask: np.ndarray) -> ComparedItems:
         """The items of a mask, for what a model keeps of them."""
         if isinstance(self.X, np.ndarray):
-            return compared_items(self.X, mask)
-
-        def feature_ranges() -> tuple[np.ndarray, np.ndarray]:
-            ranges = self.ranges(mask)
-            return ranges.low, ranges.high
-
-        def open_part(fit: Fit) -> OpenPart:
-            places: PerItem = self.over(partial(_open_part, fit=fit), mask)
-            return OpenPart(places.values[:, :-1], places.values[:, -1])
-
-        return feature_ranges, open_part
+            return ComparedRows(self.X, mask)
+        return ComparedInParts(self, mask)
 
     def fitted_scores(self, fit: Fit, names: tuple[str, ...], mask: np.ndarray) -> np.ndarray:
         """See :func:`pairscore.model.predict.fitted_scores`."""
         scores: PerItem = self.over(partial(_scores, coef=fit.coef))
         return fitted_scores(fit, scores.values, mask, lambda rows: Items(self.take(rows), names))
+
+
+@dataclass(frozen=True)
+class ComparedInParts:
+    """Of the items of a table in files, those of a ``mask`` (N)."""
+
+    table: SharedItems
+    mask: np.ndarray
+
+    def feature_ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        ranges = self.table.ranges(self.mask)
+        return ranges.low, ranges.high
+
+    def open_part(self, fit: Fit) -> OpenPart:
+        places: PerItem = self.table.over(partial(_open_part, fit=fit), self.mask)
+        return OpenPart(places.values[:, :-1], places.values[:, -1])
 
 
 # -- tasks: called with some rows of the table -------------------------------------------------

@@ -32,7 +32,7 @@ from pairscore.files.archive import (
     read_json,
 )
 from pairscore.files.write import atomic_write
-from pairscore.model.oddities import one_sided_notes
+from pairscore.model.notes import one_sided_notes
 from pairscore.streaming.data import Job, Source, StreamData
 from pairscore.streaming.engines import bytes_of, local_engine
 from pairscore.streaming.passes import FirstSums, refuse_settings

@@ -63,16 +63,16 @@ class Tiles:
                 return first
             return np.where(items < rows[0].stop, first, items - rows[1].start + size)
 
-        Z = np.concatenate([self.X[of] for of in rows]) - self.mean
+        X = np.concatenate([self.X[of] for of in rows])
         columns = renumbered(batch.left), renumbered(batch.right), batch.outcome
-        pairs = aggregate_pairs(*columns, batch.amount, len(Z), self.keep_sides)
+        pairs = aggregate_pairs(*columns, batch.amount, len(X), self.keep_sides)
         tied = None
         if self.has_ties:
             amount = batch.amount * (batch.outcome == 0)
-            ties = aggregate_pairs(*columns, amount, len(Z), self.keep_sides)
+            ties = aggregate_pairs(*columns, amount, len(X), self.keep_sides)
             tied = ties.win + ties.lose
-        own = slice(0, size) if block == low else slice(size, len(Z))
-        return Tile(pairs, Z, rows, own, tied)
+        own = slice(0, size) if block == low else slice(size, len(X))
+        return Tile(pairs, X, self.mean, rows, own, tied)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from scipy.special import expit
 
 from pairscore import RankRegression
 from pairscore.errors import CollinearFeaturesWarning
-from pairscore.model.groups import OpenPart, compared_items, count_groups, number_groups
-from pairscore.model.ranking import rank_pieces
+from pairscore.model.open_directions import ComparedRows, OpenPart, count_groups, named_groups
+from pairscore.model.ranks import rank_pieces
 
 YEARS = (2001, 2002, 2003, 2004)
 COLUMNS = ["score", "low", "high", "rank", "rank_low", "rank_high"]
@@ -273,8 +273,8 @@ def test_rounding_does_not_split_a_group():
     values = items[["a", "b", "year"]].to_numpy()
     rounded = values * (1 + 1e-12 * np.random.default_rng(0).normal(size=values.shape))
     every = np.ones(len(rounded), dtype=bool)
-    assert count_groups(fit, compared_items(rounded, every)[1]) == 4
-    group, names = number_groups(fit, OpenPart.of_values(fit, rounded))
+    assert count_groups(fit, ComparedRows(rounded, every)) == 4
+    group, names = named_groups(fit, OpenPart.of_values(fit, rounded))
     np.testing.assert_array_equal(group, np.repeat(np.arange(4), 25))
     assert names.tolist() == [f"year={year}" for year in YEARS]
 

@@ -1,5 +1,7 @@
-"""What is odd about items and comparisons before any model: one side that always wins, items that
-won or lost everything, names that differ only in case.
+"""What a fit says of odd data, and of what the comparisons do not determine.
+
+One side that always wins, names that differ only in case, items that won or lost everything;
+features and sides whose effects are open.
 """
 
 from typing import Any
@@ -8,14 +10,77 @@ import numpy as np
 
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
-from pairscore.errors import AlikeNamesWarning, OneSidedWarning, first_few, plural
-from pairscore.estimators.results import Note
+from pairscore.errors import (
+    AlikeNamesWarning,
+    CollinearFeaturesWarning,
+    OneSidedWarning,
+    first_few,
+    plural,
+)
+from pairscore.estimators.results import Estimate, Fit, Note
+from pairscore.model.categories import shown_coefficients
 
 FEWEST_DECIDED = 20  # comparisons, below which one side may win all by chance
 ONE_SIDED = 0.99  # share of decided comparisons, from which on a side wins them all but for slips
 FEWEST_OF_ITEM = 5  # comparisons of an item, below which it may win or lose all by chance
 KEPT_NAMES = 3  # of such items
 LONGEST_TABLE = 200_000  # items whose ids are looked at; beyond, it would be felt
+
+
+def feature_notes(fit: Fit, result: Estimate) -> list[Note]:
+    """Which features the comparisons say nothing of, and what is known nevertheless."""
+    is_open = fit.open.undetermined
+    shown = shown_coefficients(fit)
+    if shown.terms:  # the constant that levels have in common is open by definition, and not shown
+        is_open = is_open & (shown.undetermined | shown.in_several_sets)
+    if result.side_basis is not None:  # has a note of its own
+        is_open = is_open & ~result.side_basis.undetermined[: fit.n_features]
+    apart = is_open & (fit.features.sd > 0)
+    if fit.open.n_groups == 1:
+        apart = np.zeros_like(apart)
+    notes: list[Note] = []
+    constant = _names(fit, is_open & ~apart)
+    if constant:
+        text = (
+            f"{plural(len(constant), 'feature')} {'is' if len(constant) == 1 else 'are'} constant"
+            " or a combination of others among the compared items:"
+            f" {first_few(map(repr, constant), 10)};"
+            " the solution of smallest norm is taken and their intervals are unknown."
+        )
+        notes.append((CollinearFeaturesWarning, text))
+    names = _names(fit, apart)
+    if names:
+        alone = fit.open.directions.shape[1] == np.count_nonzero(fit.open.undetermined)
+        effect = "its effect is" if len(names) == 1 or not alone else "their effects are"
+        text = (
+            f"no two items that met differ in {'' if alone else 'some combination of '}"
+            f"{first_few(map(repr, names), 10)}, so {effect} unknown: scores, intervals and ranks"
+            f" hold within each of the {fit.open.n_groups:,} groups of items that are alike in"
+            f" {'it' if effect.startswith('its') else 'them'}, not across groups."
+        )
+        notes.append((CollinearFeaturesWarning, text))
+    return notes
+
+
+def side_notes(fit: Fit, result: Estimate) -> list[Note]:
+    """Whether comparisons tell the side effect from the features."""
+    if result.side_basis is None or not result.side_basis.undetermined[-1]:
+        return []
+    names = _names(fit, result.side_basis.undetermined[:-1])
+    amount = (
+        f"the same amount of {'' if len(names) == 1 else 'a combination of '}"
+        f"{first_few(map(repr, names), 10)}"
+    )
+    text = (
+        "the side effect is not determined, because in every comparison left is ahead of right by"
+        f" {amount}; one of many equal fits is taken and the intervals are unknown: swap some"
+        " sides, or fit without side_effect."
+    )
+    return [(CollinearFeaturesWarning, text)]
+
+
+def _names(fit: Fit, mask: np.ndarray) -> list[str]:
+    return [fit.names[column] for column in np.flatnonzero(mask)]
 
 
 def one_sided_notes(left_won: float, right_won: float) -> list[Note]:
@@ -100,7 +165,8 @@ def extreme_items_of(data: Comparisons) -> dict[str, dict[str, Any]]:
     """The same, of comparisons in memory."""
     number = np.ones(len(data)) if data.count is None else data.count
     number = np.where((data.amount > 0) & (data.left != data.right), number, 0.0)
-    n, share = len(data.items), 0.5 + 0.5 * data.outcome
+    n = len(data.items)
+    share = 0.5 + 0.5 * data.outcome
     won = np.bincount(data.left, number * share, n) + np.bincount(
         data.right, number * (1 - share), n
     )
