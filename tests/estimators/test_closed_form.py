@@ -8,11 +8,11 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from pairscore import RankRegression
-from pairscore.core.links import Logit, Probit, outcome_pass
-from pairscore.core.scale import NEAR, fit_scale, initial_factor
+from pairscore.core.differences import Differences
+from pairscore.core.links import Logit, Probit
+from pairscore.core.scale import fit_scale, initial_factor
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import NotConvergedWarning, PairscoreWarning, SeparationWarning
-from pairscore.estimators.closed_form import is_separated
 from tests.laws import GaussianStudy, limit_factor, mean_slope
 
 METHODS = ["split", "pooled", "paired", "mle"]
@@ -323,7 +323,7 @@ def test_the_scale_maximises_its_likelihood(link, side):
     outcome = np.where(rng.random(len(x)) < link.cdf(0.7 * x + 0.2 * side), 1, -1)
     outcome[::7] = 0
     amount = rng.uniform(0.5, 2, len(x))
-    scale = fit_scale(x, outcome, amount, link, 1.0, side)
+    scale = fit_scale(Differences(x, outcome, amount), link, 1.0, side)
     win, lose = (
         amount * (outcome == 1) + amount * (outcome == 0) / 2,
         amount * (outcome == -1) + amount * (outcome == 0) / 2,
@@ -412,39 +412,13 @@ def test_paired_is_right_for_pairs_of_items_that_are_alike(n_features, alike):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("method", ["split", "pooled", "paired"])
-def test_agreement_and_noise_fall_out_of_the_pass_for_the_scale(method, seed, monkeypatch):
-    """Without a pass of their own, as it would have them; also where the guard is far from one."""
+def test_agreement_and_noise_are_those_of_the_scores_that_a_model_gives(method, seed):
+    """Also where the guard is far from one."""
     X, votes = draw(seed, 300, 6000 if seed % 2 else 600, 4)
-    passes = []
-
-    def count_passes(*columns):
-        passes.append(columns)
-        return outcome_pass(*columns)
-
-    monkeypatch.setattr("pairscore.model.fit.outcome_pass", count_passes)
     model = fit(method, X, votes)
     lead = model.decision_function(X[votes[:, 0]]) - model.decision_function(X[votes[:, 1]])
     assert model.agreement_ == np.mean(lead > 0)
     assert model.noise_ == pytest.approx(np.mean(expit(-np.abs(lead))), rel=1e-9)
-    near = model.result_.guard > 1 - NEAR / 2  # a few steps of the scale are as far
-    assert len(passes) == 0 if near else len(passes) <= 1
-
-
-@pytest.mark.parametrize(
-    ("difference", "outcome", "alone", "beside_a_side"),
-    [
-        ([1.0, -2.0, 3.0], [1, -1, 1], True, True),
-        ([1.0, -2.0, 3.0], [1, 1, 1], False, True),
-        ([1.0, 2.0, 3.0], [1, -1, 1], False, False),
-        ([1.0, 2.0, 3.0], [-1, 1, 1], False, True),
-        ([1.0, -2.0, 3.0], [1, 0, 1], False, False),
-        ([0.0, 0.0, 0.0], [1, -1, 1], False, False),
-    ],
-)
-def test_a_separated_scale_is_seen(difference, outcome, alone, beside_a_side):
-    rows = np.array(difference), np.array(outcome)
-    assert is_separated(*rows, np.ones(3, dtype=bool), side=False) == alone
-    assert is_separated(*rows, np.ones(3, dtype=bool), side=True) == beside_a_side
 
 
 @pytest.mark.parametrize("method", ["pooled", "paired"])

@@ -13,7 +13,16 @@ from pairscore.core.linalg import whitening_basis
 from pairscore.core.links import get_link
 from pairscore.errors import NotConvergedWarning, SeparationWarning
 from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.likelihood import PairLikelihood, clip_start, maximise
+from pairscore.estimators.likelihood import (
+    ConjugateGradients,
+    FormedHessian,
+    LikelihoodLoss,
+    QuasiNewton,
+    clip_start,
+    hessian_at,
+    maximise,
+)
+from tests.hard_designs import NAMES, draw
 from tests.laws import GaussianStudy
 from tests.limits import fair_squares
 from tests.tie_cells import draw_outcomes, draw_pairs
@@ -21,21 +30,26 @@ from tests.tie_cells import draw_outcomes, draw_pairs
 METHODS = ["split", "pooled", "paired", "mle"]
 
 
+def whitened(study):
+    """Coordinates of coefficients, and of the side effect if there is one."""
+    center = study.item_moments
+    T = whitening_basis(center.scatter, center.sd).transform
+    return block_diag(T, 1 / np.sqrt(len(study.comparisons))) if study.keep_sides else T
+
+
+@pytest.mark.parametrize("solver", ["conjugate gradients", "formed"])
 @pytest.mark.parametrize("link", ["logit", "probit"])
 @pytest.mark.parametrize("side", [False, True])
-def test_derivatives_are_those_of_the_log_likelihood(link, side):
+def test_derivatives_are_those_of_the_log_likelihood(link, side, solver):
     """From explicit differences, in whitened coordinates."""
     X, votes = GaussianStudy(30, 200, 3, second_half=False).draw(np.random.default_rng(0))
     data, y = Comparisons.from_frames(X, votes)
     study, link = FitData(data, side), get_link(link)
-    center = study.item_moments
-    basis = whitening_basis(center.scatter, center.sd)
     ridge, origin = np.array([1.0, 2.0, 0.0, 3.0]), np.array([0.1, -0.3, 0.2, 0.5])
-    D, T = np.column_stack([X[data.left] - X[data.right], np.ones(len(y))]), basis.transform
-    if side:
-        T = block_diag(T, 1 / np.sqrt(len(D)))
+    D, T = np.column_stack([X[data.left] - X[data.right], np.ones(len(y))]), whitened(study)
     ridge, origin, D = ridge[: len(T)], origin[: len(T)], D[:, : len(T)]
-    likelihood = PairLikelihood(X, study.pairs, link, T, ridge, origin)
+    of = ConjugateGradients(study) if solver == "conjugate gradients" else FormedHessian()
+    likelihood = LikelihoodLoss(study, link, T, ridge, of, origin)
 
     def loss(params):
         theta = origin + T @ params
@@ -60,14 +74,57 @@ def test_derivatives_are_those_of_the_log_likelihood(link, side):
     )
     direction = likelihood.newton_step(params, here, iteration=2).direction
     np.testing.assert_allclose(hessian @ direction, here.gradient, rtol=1e-3, atol=1e-2)
+    formed, exact = hessian_at(study, theta, link)
+    assert exact
+    np.testing.assert_allclose(T.T @ (formed + np.diag(ridge)) @ T, hessian, rtol=1e-5, atol=1e-4)
 
 
-def test_the_maximum_is_reached_from_anywhere():
+@pytest.mark.parametrize("side", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_both_ways_to_a_newton_step_agree_on_hard_data(name, side):
+    """Products with the Hessian, and the Hessian itself, to the precision that is asked for."""
+    drawn = draw(name, np.random.default_rng(1), 20, 60, 3)
+    votes = Comparisons(drawn.X, drawn.left, drawn.right, drawn.outcome, weight=drawn.weight)
+    study = FitData(votes, side)
+    T, ridge = whitened(study), np.full(3 + side, 1e-3)
+    losses = [
+        LikelihoodLoss(study, get_link("logit"), T, ridge, solver)
+        for solver in (ConjugateGradients(study), FormedHessian())
+    ]
+    params = np.linspace(-0.5, 0.5, T.shape[1])
+    gradient = losses[0].derivatives(params).gradient
+    products, formed = (loss.solver.direction(loss, params, gradient, 1e-10) for loss in losses)
+    assert products[1] == formed[1]
+    # in the metric of the Hessian, in which an error of a step is one of the likelihood
+    hessian = T.T @ (hessian_at(study, losses[0].theta(params), get_link("logit"))[0]) @ T
+    hessian += T.T @ np.diag(ridge) @ T
+    off, size = products[0] - formed[0], formed[0] @ hessian @ formed[0]
+    assert off @ hessian @ off <= 1e-12 * size
+
+
+def test_a_quasi_newton_step_learns_the_hessian_from_gradients():
+    """Of a wrong inverse, as many gradients as parameters make the right one."""
     X, votes = GaussianStudy(60, 500, 3, second_half=False).draw(np.random.default_rng(1))
     study = FitData(Comparisons.from_frames(X, votes)[0], False)
-    center = study.item_moments
-    T = whitening_basis(center.scatter, center.sd).transform
-    likelihood = PairLikelihood(X, study.pairs, get_link("logit"), T, np.zeros(3))
+    solver = QuasiNewton(np.eye(3) / 20)
+    loss = LikelihoodLoss(study, get_link("logit"), whitened(study), np.zeros(3), solver, tol=1e-20)
+    exact = LikelihoodLoss(
+        study, get_link("logit"), whitened(study), np.zeros(3), ConjugateGradients(study)
+    )
+    found, best = maximise(loss, np.zeros(3), 50), maximise(exact, np.zeros(3))
+    assert found.converged
+    np.testing.assert_allclose(found.theta, best.theta, rtol=1e-7)
+    before = solver.inverse
+    solver._improve(np.array([1.0, 0.0, 0.0]), np.array([-1.0, 0.0, 0.0]))  # no Hessian does that
+    np.testing.assert_array_equal(solver.inverse, before)
+
+
+@pytest.mark.parametrize("solver", ["conjugate gradients", "formed"])
+def test_the_maximum_is_reached_from_anywhere(solver):
+    X, votes = GaussianStudy(60, 500, 3, second_half=False).draw(np.random.default_rng(1))
+    study = FitData(Comparisons.from_frames(X, votes)[0], False)
+    of = ConjugateGradients(study) if solver == "conjugate gradients" else FormedHessian()
+    likelihood = LikelihoodLoss(study, get_link("logit"), whitened(study), np.zeros(3), of)
     near, far = (maximise(likelihood, start) for start in (np.zeros(3), np.full(3, 30.0)))
     assert near.converged
     assert far.converged

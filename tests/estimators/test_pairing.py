@@ -7,11 +7,10 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binom, kstest
 
-from pairscore import RankRegression, angle
-from pairscore.core.moments import moments
-from pairscore.core.pair_graph import aggregate_pairs
+from pairscore import Comparisons, RankRegression, angle
 from pairscore.errors import CollinearFeaturesWarning, PairsNotRandomWarning
-from pairscore.estimators.pairing import check_pairing
+from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.pairing import pairing_of_data
 from tests.laws import GaussianStudy
 from tests.limits import CHANCE
 
@@ -42,13 +41,38 @@ def matched_study(seed, n_items=600, n_comparisons=6000):
     )
 
 
-def pairing_of(X, votes):
-    ones = np.ones(len(votes))
-    k = np.bincount(votes.ravel(), minlength=len(X)).astype(float)
-    compared = moments(X, k)
-    return check_pairing(
-        X, aggregate_pairs(votes[:, 0], votes[:, 1], ones, ones, len(X)), compared, compared
-    )
+def pairing_of(X, votes, method="paired", **columns):
+    """The pairing of votes with the winner first."""
+    won = np.ones(len(votes), dtype=int)
+    data = Comparisons(X, votes[:, 0], votes[:, 1], won, **columns)
+    return pairing_of_data(FitData(data, False), method)
+
+
+@pytest.mark.parametrize("close", [1.0, 1e-3])
+@pytest.mark.parametrize("seed", range(4))
+def test_ratios_are_those_of_explicit_products_of_items_that_met(seed, close):
+    """Also where two features nearly repeat each other, and with counts."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3)) + 5
+    X[:, 1] = X[:, 0] + close * X[:, 1]
+    left = rng.integers(0, 50, 400)
+    right = (left + rng.integers(1, 50, 400)) % 50
+    count = rng.integers(1, 4, 400).astype(float)
+    found = pairing_of(X, np.column_stack([left, right]), "split", count=count)
+    k = np.bincount(left, count, 60) + np.bincount(right, count, 60)
+    Z = X - k @ X / k.sum()
+    values, vectors = np.linalg.eigh((Z * k[:, None]).T @ Z / k.sum())
+    Z = Z @ (vectors / np.sqrt(values))
+    half = (count[:, None] * Z[left]).T @ Z[right]
+    cross = (half + half.T) / (2 * count.sum())
+    ratios = np.linalg.eigvalsh(np.eye(3) - cross)
+    digits = 1e-12 / close**2  # that the inverse of a covariance has left
+    assert found.narrowest == pytest.approx(ratios[0], rel=digits)
+    assert found.widest == pytest.approx(ratios[-1], rel=digits)
+    others = np.linalg.eigvalsh(np.cov(Z[k == 0].T, bias=True))
+    assert found.reference_narrowest == pytest.approx(others[0], rel=digits)
+    assert found.reference_widest == pytest.approx(others[-1], rel=digits)
+    assert found.busiest == pytest.approx(k.max() / k[k > 0].mean())
 
 
 def test_the_p_value_of_random_pairs_is_uniform():
@@ -143,16 +167,8 @@ def test_one_population_of_normal_items_is_rarely_called_two():
     p_values = []
     for _ in range(300):
         X, votes = GaussianStudy(150, 1500, 3).draw(rng)
-        ones = np.ones(len(votes))
-        compared = moments(X, np.bincount(votes.ravel(), minlength=len(X)).astype(float))
-        p_values.append(
-            check_pairing(
-                X,
-                aggregate_pairs(votes[:, 0], votes[:, 1], ones, ones, len(X)),
-                compared,
-                moments(X[150:]),
-            ).reference_p_value
-        )
+        second = {"covariance_items": np.arange(150, 300)}
+        p_values.append(pairing_of(X, votes, "split", **second).reference_p_value)
     share = np.mean(np.array(p_values) < 0.05)
     assert share < 0.08 + 4 * np.sqrt(0.08 * 0.92 / 300), share
     assert np.median(p_values) > 0.3

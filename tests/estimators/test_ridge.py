@@ -12,7 +12,7 @@ from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
 from pairscore.data.folds import Workers, assign_folds
 from pairscore.errors import OutlyingItemsWarning
-from pairscore.estimators.closed_form import VoteRows, feature_covariance, link_scale
+from pairscore.estimators.closed_form import feature_covariance, link_scale
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.ridge import (
     COINS,
@@ -216,7 +216,8 @@ def closed_form_loss(X, votes, l2, method, settings, test):
     ridge = np.eye(X.shape[1]) * l2 / (4 * slope**2)
     b = np.linalg.solve(2 * m * covariance + ridge, 2 * study.label_sum)
     freedom = np.trace(np.linalg.solve(2 * m * covariance + ridge, 2 * m * covariance))
-    scale, *_ = link_scale(VoteRows.of_data(study), checked, X @ b, b, freedom)
+    along, unit = study.along(X @ b), study.weight_unit
+    scale, _ = link_scale(along, study.tally, checked, X @ b, b, freedom, unit)
     left, right, outcome, weight = test
     eta = scale.factor * ((X @ b)[left] - (X @ b)[right]) + scale.side_effect
     return -weight @ np.log((1 - COINS) * checked.link.cdf(outcome * eta) + COINS / 2)
