@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from pairscore import RankRegression
 from pairscore.core.passes import net_pass
-from pairscore.effects.item_posterior import posterior_covariance
+from pairscore.effects.item_covariance import posterior_covariance
 from tests.effects.rows import make_rows
 from tests.effects.simulators import BETA, EFFECTS, context_votes, draw, full_votes
 

@@ -8,9 +8,8 @@ from pairscore.core.links import Logit, get_link
 from pairscore.core.normal_average import averaged_probabilities
 from pairscore.core.pair_graph import aggregate_pairs
 from pairscore.core.ties import OutcomeLaw, TieRule
-from pairscore.effects.circumstances import prepare_fit
-from pairscore.effects.propagation import propagate, start_posterior
-from pairscore.effects.single_comparisons import climb
+from pairscore.effects.expectation_propagation import propagate, start_posterior
+from pairscore.effects.rows import climb, prepare_fit
 from pairscore.estimators.fit_data import FitData
 
 BETA = np.array([1.0, -0.5, 0.7])

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from pairscore import RankRegression
+from pairscore.effects.expectation_propagation import start_posterior
 from pairscore.effects.item_variance import (
     LARGEST,
     REACH2,
@@ -15,12 +16,11 @@ from pairscore.effects.item_variance import (
     variance_interval,
     variance_score,
 )
-from pairscore.effects.propagation import start_posterior
-from pairscore.effects.single_comparisons import climb
+from pairscore.effects.rows import climb
 from tests.effects.joint_study import draw_study
 from tests.effects.rows import draw_rows, make_rows
 from tests.effects.simulators import draw
-from tests.effects.test_propagation import log_marginal, posterior
+from tests.effects.test_expectation_propagation import log_marginal, posterior
 from tests.limits import CHANCE, largest_mean
 
 

@@ -1,13 +1,29 @@
-"""Abilities: a parameter for every item, without features."""
+"""Abilities: a parameter for every item, without features.
 
+When they have a maximum, by the graph of wins; their information beside effects of comparisons; and
+errors of their differences.
+"""
+
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from pairscore.core.pair_graph import sum_sides
+from pairscore.core.linalg import conjugate_gradients
+from pairscore.core.pair_graph import Pairs, sum_sides
+from pairscore.core.ties import TieRule
+from pairscore.data.comparisons import Comparisons
+from pairscore.data.items import read_names
+from pairscore.effects.item_covariance import (
+    Covariance,
+    FormedCovariance,
+    own_variance,
+    shared_variance,
+)
+from pairscore.effects.predictor import effect_columns
 from pairscore.errors import (
     PairscoreError,
     PairscoreWarning,
@@ -17,12 +33,16 @@ from pairscore.errors import (
 )
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.penalty import SEPARATION_L2
+from pairscore.estimators.results import Fit
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
     from pairscore.estimators.results import Note
 
 UNBEATEN = "some items won, or lost, every comparison with the others"
+QUASI_STEPS, QUASI_CLOSE = 50, 1e-9  # of quasi-variances, and a relative step that is none
+MOST_ABILITIES = 3000  # items with an ability each, of which an inverse is formed
+NEEDED = 1e-9  # share of the information of an effect that others leave, if it is determined
 
 
 def classical_abilities(settings: Settings) -> tuple[Settings, "list[Note]"]:
@@ -186,3 +206,167 @@ def _hold_groups(
         " differences across groups with care."
     )
     return replace(settings, l2=l2), [(SeparationWarning, text)]
+
+
+class AbilityRows:
+    """Comparisons of a fit without features: n abilities, then k effects of comparisons.
+
+    The score of a comparison is D theta, D (M x (n + k)) with 1 at left, -1 at right and the
+    columns of the effects; a tie parameter is one of the k and has zeros there. ``inverse`` is that
+    of the information, to which c 11' is added for the abilities, of which only differences are
+    known: that does not change how these vary, and centres abilities. ``eta`` (M) are the scores of
+    the comparisons by the fit.
+    """
+
+    def __init__(self, fit: Fit, data: Comparisons, eta: np.ndarray):
+        self.items = np.flatnonzero(data.compared)
+        self.n, rows = len(self.items), np.arange(len(data))
+        if self.n > MOST_ABILITIES:
+            raise PairscoreError(
+                f"abilities of {self.n} items need the inverse of a matrix of that size here, which"
+                f" is formed up to {MOST_ABILITIES} items; use residuals(model, kind='pearson')."
+            )
+        place = np.cumsum(data.compared) - 1
+        self.left, self.right = place[data.left], place[data.right]
+        kinds = () if fit.effects is None else fit.effects.kinds
+        self.tie = self.n + kinds.index("tie") if "tie" in kinds else None
+        self.beside = effect_columns(data, fit.effects, fit.side_effect, np.ones(len(data)))
+        entries = np.append(np.ones(len(data)), -np.ones(len(data)))
+        at = np.tile(rows, 2), np.append(self.left, self.right)
+        D = sparse.coo_array((entries, at), shape=(len(data), self.n))
+        self.D = sparse.csr_array(sparse.hstack([D, sparse.csr_array(self.beside)]))
+        rule = TieRule(fit.ties, fit.link)
+        self.s = rule.derivatives(eta, data.outcome.astype(float), fit.tie_parameter or 0.0)
+        self.amount = np.where(data.left == data.right, 0.0, data.amount)
+        H, n = self.information(rows).toarray(), self.n
+        c, l2 = float(np.trace(H[:n, :n])) / n**2, fit.settings.l2
+        H[:n, :n] += l2 * np.eye(n) if l2 else c
+        self.inverse = _inverse_by_parts(H, n)
+
+    def score(self, rows: np.ndarray) -> np.ndarray:
+        """What some comparisons add to the score of theta, (n + k)."""
+        g = self.D[rows].T @ (self.amount[rows] * self.s.eta[rows])
+        if self.tie is not None:
+            g[self.tie] += self.amount[rows] @ self.s.t[rows]
+        return g
+
+    def information(self, rows: np.ndarray) -> sparse.csr_array:
+        """What some comparisons add to the information of theta, ((n + k) x (n + k)), sparse."""
+        D, amount = self.D[rows], self.amount[rows]
+        H = sparse.csr_array(D.T @ (D * (amount * self.s.eta_eta[rows])[:, None]))
+        if self.tie is None:
+            return H
+        border = D.T @ (amount * self.s.eta_t[rows])
+        border[self.tie] += amount @ self.s.t_t[rows] / 2
+        at, p = np.full(len(border), self.tie), len(border)
+        one = sparse.coo_array((border, (np.arange(p), at)), shape=(p, p))
+        return sparse.csr_array(H + one + one.T)
+
+    def squares(self, in_eta: np.ndarray, in_t: np.ndarray) -> np.ndarray:
+        """J H^-1 J' of each comparison (M), J = dmu/deta D + dmu/dt."""
+        V, n, a, b = self.inverse, self.n, self.left, self.right
+        q = in_eta[:, None] * self.beside
+        if self.tie is not None:
+            q[:, self.tie - n] += in_t
+        of_items = in_eta**2 * (V[a, a] + V[b, b] - 2 * V[a, b])
+        across = 2 * in_eta * np.einsum("ij,ij->i", q, V[a, n:] - V[b, n:])
+        return of_items + across + np.einsum("ij,ij->i", q @ V[n:, n:], q)
+
+
+def _inverse_by_parts(H: np.ndarray, n: int) -> np.ndarray:
+    """An inverse of H, of whose last k directions some may not be determined: these stay put."""
+    V = np.linalg.inv(H[:n, :n])
+    C, unit = V @ H[:n, n:], np.sqrt(np.diag(H)[n:])
+    size, axes = np.linalg.eigh((H[n:, n:] - H[n:, :n] @ C) / np.outer(unit, unit))
+    root = axes * np.where(size > NEEDED, 1 / np.sqrt(np.maximum(size, NEEDED)), 0.0)
+    along = np.vstack([-C, np.eye(len(H) - n)]) @ (root / unit[:, None])
+    inverse = along @ along.T
+    inverse[:n, :n] += V
+    return inverse
+
+
+def named_abilities(fit: Fit, names: Sequence[Any]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Abilities (k) of the items of these ids, and their covariance (k x k); None if none is one.
+
+    Of a fit without features, in which an item goes before an effect of the same name.
+    """
+    if fit.item_effects is None or not names:
+        return None
+    ids = read_names(names).ids
+    known = fit.item_effects.known(ids, np.empty(0))
+    if not np.any(known.row >= 0):
+        return None
+    if np.any(known.row < 0):
+        other = names[int(np.argmin(known.row))]
+        raise PairscoreError(
+            f"the fit has no item {other!r}, and has others that were named; ask for items alone."
+        )
+    first, second = (one.ravel() for one in np.meshgrid(known.row, known.row))
+    shared = shared_variance(fit.item_effects, first, second)
+    variance = fit.item_effects.std_error[first] ** 2
+    if fit.item_effects.component is not None:
+        variance = own_variance(fit.item_effects, first)
+    own = np.where(first == second, variance, shared)
+    return known.effect, own.reshape(len(names), len(names))
+
+
+def centred_variances(covariance: Covariance, pairs: Pairs, sigma2: float) -> np.ndarray:
+    """Variances (N) of effects less the mean of all that were compared.
+
+    Of n compared items it is V - sigma^2 / n, because V 1 = sigma^2 1: V 1 of a group of items is
+    what a ridge knows of their mean, and no comparison does. Where V is formed, each group of s
+    items is centred first, and sigma^2 (1 / s - 1 / n) is added, so that a ridge may be small.
+    """
+    if np.isinf(sigma2):
+        return covariance.diagonal
+    size = np.bincount(pairs.component)[pairs.component].astype(float)
+    n = max(int(np.count_nonzero(size > 1)), 1)
+    if not isinstance(covariance, FormedCovariance):
+        return np.maximum(covariance.diagonal - sigma2 / n, 0.0)
+    return covariance.centred_diagonal() + sigma2 * (1 / size - 1 / n)
+
+
+def quasi_variances(covariance: Covariance, along: np.ndarray) -> np.ndarray | None:
+    """q (N) with q_i + q_j about the variance of the difference of any two abilities.
+
+    Least squares of log(q_i + q_j) - log v_ij over all pairs (Firth and de Menezes 2004), by the
+    method of Gauss and Newton; ``along`` (N x k) is what effects of comparisons add to V. None
+    where V is not formed in one block, or of abilities without a law in blocks: these hold within
+    a block, and one of a single item has none.
+    """
+    if not isinstance(covariance, FormedCovariance):
+        return None
+    V = covariance.whole()
+    if V is not None:
+        return None if len(V) < 3 else _quasi_variances(V + along @ along.T)
+    if not covariance.is_free:
+        return None
+    q = np.full(len(along), np.nan)
+    for items, inverse in covariance.blocks():
+        if len(items) > 1:
+            own = inverse + along[items] @ along[items].T
+            v = own[0, 0] + own[1, 1] - 2 * own[0, 1]
+            q[items] = v / 2 if len(items) == 2 else _quasi_variances(own)
+    return q
+
+
+def _quasi_variances(V: np.ndarray) -> np.ndarray:
+    """Those of one block."""
+    own = np.diag(V)
+    wanted = own[:, None] + own - 2 * V
+    np.fill_diagonal(wanted, 1.0)
+    logs, q = np.log(wanted), own.copy()
+    for _ in range(QUASI_STEPS):
+        slope = 1 / (q[:, None] + q)
+        off = -np.log(slope) - logs
+        np.fill_diagonal(slope, 0.0)
+        np.fill_diagonal(off, 0.0)
+        squares = slope**2
+        information = squares + np.diag(squares.sum(axis=1))
+        wrong = np.sum(slope * off, axis=1)[:, None]
+        step = conjugate_gradients(information, wrong, close=QUASI_CLOSE)[0][:, 0]
+        step /= max(1.0, float(np.max(2 * step / q)))  # q stays positive
+        q = q - step
+        if np.max(np.abs(step) / q) < QUASI_CLOSE:
+            break
+    return q

@@ -2,7 +2,7 @@
 
 Without effects of items the likelihood of single comparisons is maximised, and slopes of judges
 step towards theirs in turn. With them everything is the posterior of
-:mod:`pairscore.effects.propagation` at the likeliest sigma^2.
+:mod:`pairscore.effects.expectation_propagation` at the likeliest sigma^2.
 """
 
 from dataclasses import dataclass, replace
@@ -13,21 +13,30 @@ import numpy as np
 from pairscore.core.linalg import Basis
 from pairscore.core.pair_graph import Pairs
 from pairscore.data.folds import feature_keys
-from pairscore.effects.abilities import bound_abilities, grow_with_ties, win_components
-from pairscore.effects.circumstances import (
-    PreparedFit,
-    comparison_scores,
-    effect_notes,
-    prepare_fit,
-)
-from pairscore.effects.covariance import (
+from pairscore.effects.abilities import (
+    bound_abilities,
     centred_variances,
-    joint_covariance,
-    matrix_root,
+    grow_with_ties,
     quasi_variances,
-    score_errors,
+    win_components,
 )
-from pairscore.effects.item_posterior import MOST_ITEMS, posterior_covariance
+from pairscore.effects.context import (
+    Projection,
+    context_of_items,
+    in_words,
+    refuse_context_of_items,
+    widening,
+    with_projection,
+)
+from pairscore.effects.expectation_propagation import (
+    Posterior,
+    near_posterior,
+    propagate,
+    scale_of_decided,
+    start_posterior,
+    with_ridge_for_effects,
+)
+from pairscore.effects.item_covariance import MOST_ITEMS, posterior_covariance
 from pairscore.effects.item_variance import (
     REACH2,
     ItemVariance,
@@ -49,24 +58,10 @@ from pairscore.effects.judges import (
     with_slopes,
 )
 from pairscore.effects.open_abilities import with_open_abilities, within_components
-from pairscore.effects.projection import (
-    Projection,
-    context_of_items,
-    in_words,
-    refuse_context_of_items,
-    widening,
-    with_projection,
-)
-from pairscore.effects.propagation import (
-    Posterior,
-    near_posterior,
-    propagate,
-    scale_of_decided,
-    start_posterior,
-    with_ridge_for_effects,
-)
+from pairscore.effects.parameter_covariance import joint_covariance
+from pairscore.effects.predictor import comparison_scores
+from pairscore.effects.rows import Optimum, PreparedFit, climb, effect_notes, prepare_fit
 from pairscore.effects.separation import Climbed, Separation, climb_held, endless
-from pairscore.effects.single_comparisons import Optimum, climb
 from pairscore.errors import (
     FewItemsWarning,
     NotConvergedWarning,
@@ -509,3 +504,31 @@ def _not_maximised(settings: Settings) -> Note:
         " max_iter, add a ridge (l2), or drop an effect."
     )
     return NotConvergedWarning, text
+
+
+def score_errors(post: Posterior, d: int, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Variance of each item's effect (N), and the share of its features' error in its score.
+
+    If coefficients move by D, scores move by X~ D with X~ = V X / sigma^2 = X - V L X, L the
+    Laplacian: the surer an item is by its own comparisons, the less it depends on the coefficients.
+    The error of X~ D is split, item
+    by item, into share times that of the item's own features, and a rest that is taken for
+    independent of other items.
+    """
+    X = post.rows.X - post.rows.mean
+    kept = (X - post.solved[:, : X.shape[1]]) @ root
+    of_features = X[:, :d] @ root[:d]
+    own, along = np.sum(of_features**2, axis=1), np.sum(of_features * kept, axis=1)
+    share = np.divide(along, own, out=np.ones(len(X)), where=own > 0)
+    rest = np.maximum(np.sum(kept**2, axis=1) - share**2 * own, 0.0)
+    return post.covariance.diagonal + rest, share
+
+
+def matrix_root(matrix: np.ndarray) -> np.ndarray:
+    """R with R R' the matrix, but for what is negative in it.
+
+    In units in which its diagonal has ones, because features may differ in scale.
+    """
+    unit = np.sqrt(np.where(np.diag(matrix) > 0, np.diag(matrix), 1.0))
+    values, vectors = np.linalg.eigh(matrix / np.outer(unit, unit))
+    return unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))

@@ -1,9 +1,9 @@
 """How much do items differ beyond their features? sigma^2 by maximum likelihood, with its interval.
 
 The derivative of the log-likelihood in x = log sigma^2 is (N/2)(rho - 1)
-(:mod:`pairscore.effects.propagation`). Where labels have hardly any noise, sigma^2 has no largest
-likely value; a weak prior on sigma, a Cauchy law of scale :data:`PRIOR_SD`, keeps the estimate
-finite, and the interval, which is of the likelihood alone, says that it is open above.
+(:mod:`pairscore.effects.expectation_propagation`). Where labels have hardly any noise, sigma^2 has
+no largest likely value; a weak prior on sigma, a Cauchy law of scale :data:`PRIOR_SD`, keeps the
+estimate finite, and the interval, which is of the likelihood alone, says that it is open above.
 """
 
 from dataclasses import dataclass, field, replace
@@ -16,8 +16,8 @@ from pairscore.core.linalg import Basis
 from pairscore.core.links import Link
 from pairscore.core.optimise import solve_falling
 from pairscore.core.pair_graph import Pairs
-from pairscore.effects.propagation import Posterior, at_variance, propagate
-from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons, laplacian
+from pairscore.effects.expectation_propagation import Posterior, at_variance, propagate
+from pairscore.effects.rows import RowDerivatives, SingleComparisons, laplacian
 from pairscore.estimators.fit_data import FitData
 
 PRIOR_SD = 6.25  # of item effects, times the link's slope at zero: 25 under logit

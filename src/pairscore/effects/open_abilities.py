@@ -29,8 +29,8 @@ from scipy.special import ndtr
 
 from pairscore.core.linalg import conjugate_gradients
 from pairscore.core.ties import TieRule
-from pairscore.effects.circumstances import comparison_scores, effect_columns, judges_sharpness
-from pairscore.effects.item_posterior import own_variance, shared_variance
+from pairscore.effects.item_covariance import own_variance, shared_variance
+from pairscore.effects.predictor import comparison_scores, effect_columns, judges_sharpness
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.penalty import SEPARATION_L2
 from pairscore.estimators.results import OF_COMPONENTS, Estimate, Fit

@@ -16,16 +16,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pairscore.effects.circumstances import ENDLESS, PreparedFit
-from pairscore.effects.single_comparisons import Optimum, SingleComparisons, climb
+from pairscore.data.comparisons import Comparisons
+from pairscore.effects.rows import (
+    ENDLESS,
+    Optimum,
+    PreparedFit,
+    SingleComparisons,
+    climb,
+    prepare_fit,
+)
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.recession import Recession, explained_by_design, least_certain
+from pairscore.estimators.results import Fit
 from pairscore.estimators.separation import directions_between
 from pairscore.estimators.settings import Settings
 
 MOST_ROWS_OF_PROGRAM = 20_000  # comparisons of a linear program that looks for separation
 NOT_SEEN = 1e-12  # eigenvalue, over the largest, of a direction that no comparison sees
+SMALLEST_GAP = 1e-13  # to the maximum, per comparison, that one more step closes
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,3 +195,18 @@ def _null_space(rows: np.ndarray) -> np.ndarray:
     """What rows (n x p) do not see, orthonormal."""
     values, vectors = np.linalg.eigh(rows.T @ rows)
     return vectors[:, values <= NOT_SEEN * values.max(initial=0.0)]
+
+
+def rows_at_maximum(fit: Fit, data: Comparisons) -> tuple[SingleComparisons, Optimum]:
+    """The comparisons of a fit with features as rows, and the maximum of their likelihood.
+
+    ``data`` are those that the fit is to; it has no item effects and no slopes of judges.
+    """
+    settings = replace(fit.settings, inference=None)
+    given = FitData(data, settings.side_effect)
+    prepared = prepare_fit(given, settings)
+    effects = [fit.side_effect] if fit.side_effect is not None else []
+    values = effects if fit.effects is None else fit.effects.values
+    start = np.concatenate([fit.coef, values])
+    held = climb_held(given, settings, prepared, start, SMALLEST_GAP)
+    return held.prepared.rows, held.top

@@ -399,7 +399,7 @@ class Fit:
         What intervals do, in words: allow for other judges, or hold for those of the comparisons;
         empty where nobody knows who judged.
     judge_tastes, judge_agreement : dict
-        See :func:`pairscore.effects.judges.judge_tastes` and ``judge_agreement`` there.
+        See :func:`pairscore.effects.panel.judge_tastes` and ``judge_agreement`` there.
     record : dict
         Versions, fingerprint of the data (None until :attr:`full_record`), seed and command.
     fitted_scores : ndarray of shape (2, k) or None

@@ -255,12 +255,12 @@ def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
     if fit.n_features == 0:
         squares = in_eta**2 * difference_spread(fit, data) ** 2
         if fit.effects is not None:
-            from pairscore.effects.covariance import AbilityRows
+            from pairscore.effects.abilities import AbilityRows
 
             squares = AbilityRows(fit, data, eta).squares(in_eta, in_t)
         return _over(squares, variance)
-    from pairscore.effects.circumstances import effect_columns, judges_sharpness
-    from pairscore.effects.covariance import rows_at_maximum
+    from pairscore.effects.predictor import effect_columns, judges_sharpness
+    from pairscore.effects.separation import rows_at_maximum
 
     basis = rows_at_maximum(fit, data)[1].basis
     W, d, X = basis.transform, fit.n_features, data.items.values - fit.feature_mean
@@ -381,7 +381,8 @@ def influence(model: RankRegression) -> Influence:
     data, errors = comparisons_of_fit(fit, "influences"), fit.errors()
     if not fit.n_features:
         return _influence_on_abilities(fit, data)
-    from pairscore.effects.covariance import information_of_rows, rows_at_maximum
+    from pairscore.effects.rows import information_of_rows
+    from pairscore.effects.separation import rows_at_maximum
 
     rows, top = rows_at_maximum(fit, data)
     s, W, d = rows.derivatives(top.theta), top.basis.transform, fit.n_features
@@ -411,7 +412,7 @@ def _influence_on_abilities(fit: Fit, data: Comparisons) -> Influence:
     With A the information of these, x = A^-1 (g + B x), B what the comparisons of i add to it:
     where B is not zero, at the opponents of i and the effects, that is a small system.
     """
-    from pairscore.effects.covariance import AbilityRows
+    from pairscore.effects.abilities import AbilityRows
 
     rows = AbilityRows(fit, data, score_differences(fit, data))
     V, n = rows.inverse, rows.n

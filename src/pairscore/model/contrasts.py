@@ -295,7 +295,7 @@ class CoefficientTests:
         if method not in INTERVALS:
             raise PairscoreError(f"method is {shown(method)}; use 'wald' or 'profile'.")
         if method == "profile":
-            from pairscore.effects.covariance import profile_intervals
+            from pairscore.effects.profile import profile_intervals
 
             return profile_intervals(fit, normal_width(level))
         coef, errors = _shown_errors(fit)
@@ -376,7 +376,7 @@ def _no_joint_test(names: Iterable[Any], reason: str) -> JointTest:
 
 
 def _abilities(fit: Fit, names: Iterable[Any]) -> tuple[np.ndarray, np.ndarray] | None:
-    from pairscore.effects.covariance import named_abilities
+    from pairscore.effects.abilities import named_abilities
 
     return named_abilities(fit, list(names))
 

@@ -25,7 +25,6 @@ from pairscore.data.features import Recipe
 from pairscore.data.items import LARGEST_NUMBER, Items
 from pairscore.data.tables import Columns, is_missing, named_backend
 from pairscore.data.votes import PER_ROW
-from pairscore.effects.abilities import UNBEATEN
 from pairscore.errors import (
     PairscoreError,
     PairscoreWarning,
@@ -391,6 +390,8 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
 
 def _kind_of_before(note: str) -> str:
     """The kind of a warning in a file of before they were kept: what it begins with, there."""
+    from pairscore.effects.abilities import UNBEATEN
+
     begins = {SEPARATED: SeparatedFeaturesWarning, UNBEATEN: UnbeatenItemsWarning}
     kinds = (kind for begin, kind in begins.items() if note.startswith(begin))
     return next(kinds, PairscoreWarning).__name__

@@ -18,7 +18,6 @@ from pairscore.data.folds import ALONE, Workers, number_groups
 from pairscore.data.items import Items
 from pairscore.data.repeats import refuse_repeated
 from pairscore.data.votes import PER_ROW, Votes, read_votes
-from pairscore.effects.abilities import bound_abilities, classical_abilities
 from pairscore.errors import FewItemsWarning, PairscoreError, plural
 from pairscore.estimators.checks import n_counted, refuse_lost_digits, refuse_too_many_features
 from pairscore.estimators.closed_form import fit_closed_form
@@ -179,7 +178,7 @@ def _new_items(data: FitData, settings: Settings, result: Estimate) -> NewItems 
     law = OutcomeLaw(TieRule(settings.ties, settings.link), t)
     sharpness = np.ones(len(data.comparisons))
     if result.judges is not None:
-        from pairscore.effects.circumstances import judges_sharpness
+        from pairscore.effects.predictor import judges_sharpness
 
         sharpness = judges_sharpness(data.comparisons, result.judges)
     return expect_of_new_items(data, settings.method, law, result, sharpness)
@@ -308,7 +307,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     shares, loglik = agreement_and_noise(result.difference, data, fit.outcome_law, result.outcomes)
     fit = replace(fit, **shares, likelihood=likelihood_of(data, result, loglik))
     if data.judge is not None and fit.settings.inference is not None:
-        from pairscore.effects.judges import judge_agreement
+        from pairscore.effects.panel import judge_agreement
 
         fit = replace(fit, judge_agreement=judge_agreement(data, fit.agreement))
     if not has_items:
@@ -324,7 +323,7 @@ def allow_for_judges(data: Comparisons, settings: Settings) -> Settings:
         return settings
     kind = "items"
     if data.judge is not None and settings.method == "mle":
-        from pairscore.effects.judges import panel_of
+        from pairscore.effects.panel import panel_of
 
         kind = "items+judges" if panel_of(data).is_enough else "items"
     return replace(settings, inference=kind)
@@ -339,7 +338,7 @@ def _judge_facts(data: Comparisons, result: Estimate) -> dict[str, Any]:
     assert settings is not None
     if data.judge is None or settings.inference is None:
         return {}
-    from pairscore.effects.judges import judge_tastes, panel_of
+    from pairscore.effects.panel import judge_tastes, panel_of
 
     panel = panel_of(data)
     if not panel.n_judges:
@@ -500,6 +499,8 @@ def without_features(data: FitData, settings: Settings) -> tuple[Settings, list[
         settings = replace(settings, item_effects=True, choose_item_effects=False)
         by_items = settings.inference in ("auto", "items")
         return (replace(settings, inference="model") if by_items else settings), []
+    from pairscore.effects.abilities import bound_abilities, classical_abilities
+
     settings, notes = classical_abilities(settings)
     bound, more = bound_abilities(data, replace(settings, item_effects=True, free_abilities=True))
     return bound, notes + more

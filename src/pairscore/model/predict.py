@@ -352,7 +352,7 @@ def score_differences(fit: Fit, data: Comparisons) -> np.ndarray:
         refuse_unknown_abilities(fit, scores, data.items.ids, rows)
     if fit.effects is None and fit.judges is None:
         return scores[data.left] - scores[data.right] + (fit.side_effect or 0.0)
-    from pairscore.effects.circumstances import comparison_scores
+    from pairscore.effects.predictor import comparison_scores
 
     return comparison_scores(scores, data, fit.effects, fit.judges)
 
@@ -363,8 +363,8 @@ def difference_spread(fit: Fit, data: Comparisons) -> np.ndarray:
     The difference of two normal effects has the sum of their variances, less twice what they share:
     two items that met are known better against each other than each by itself.
     """
-    from pairscore.effects.circumstances import judges_sharpness
-    from pairscore.effects.item_posterior import difference_variance, shared_variance
+    from pairscore.effects.item_covariance import difference_variance, shared_variance
+    from pairscore.effects.predictor import judges_sharpness
 
     known = known_items(fit, data.items)
     variance: Any = 2 * fit.item_effects.sigma2 if fit.item_effects is not None else 0.0
@@ -389,7 +389,7 @@ def score_intervals(fit: Fit, data: Comparisons, width: float) -> tuple[np.ndarr
     low, high = np.full((2, len(data)), np.nan)
     if fit.covariance is None:
         return low, high
-    from pairscore.effects.circumstances import (
+    from pairscore.effects.predictor import (
         effect_columns,
         judges_sharpness,
         scores_in_context,

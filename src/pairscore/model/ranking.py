@@ -497,7 +497,7 @@ def _variance_of_effects(
     fit: Fit, known: tuple[KnownItems, KnownItems], rows: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
     """Variance of what is not known of the effects of two items, less each other, (n,)."""
-    from pairscore.effects.item_posterior import difference_variance, shared_variance
+    from pairscore.effects.item_covariance import difference_variance, shared_variance
 
     assert fit.item_effects is not None
     (left, right), places = rows, (known[0].row[rows[0]], known[1].row[rows[1]])

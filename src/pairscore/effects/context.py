@@ -23,8 +23,10 @@ from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import net_pass
 from pairscore.core.quantiles import p_in_words
 from pairscore.core.sandwich import DyadicSums, floored_covariance, jackknife_inflation
-from pairscore.effects.single_comparisons import Optimum, SingleComparisons, laplacian
+from pairscore.effects.expectation_propagation import Posterior
+from pairscore.effects.rows import Optimum, SingleComparisons, laplacian
 from pairscore.errors import PairscoreError, first_few
+from pairscore.estimators.fit_data import FitData
 
 LEAST_REST = 0.1  # share of a column that must vary within items
 NO_REST = 1e-4  # share that is rounding
@@ -113,9 +115,6 @@ def net_of_features(
     design = np.column_stack([np.ones(len(rows.X)), centred / np.where(unit > 0, unit, 1.0)])
     fitted = np.linalg.lstsq(exposure * design, exposure * values, rcond=1e-10)[0]
     return np.where(exposure > 0, values - design @ fitted, 0.0)
-
-
-# -- is the context related to the items? ----------------------------------------------------------
 
 
 def relation_to_items(
@@ -223,3 +222,19 @@ def in_words(name: str, found: dict[str, Any], kind: str, effects: bool) -> str:
             " times as wide as if it were known to be unrelated to them"
         )
     return "; ".join(parts)
+
+
+def projection_covariance(data: FitData, post: Posterior) -> np.ndarray:
+    """What coefficients (d x d) are unsure of because the projected context is net of the features.
+
+    As far as the features of the items at hand go along with it by chance, the coefficients have
+    it: they carry the regression of pi p on X, whose error is that of weighted least squares.
+    """
+    rows, d = post.rows, data.X.shape[1]
+    of_context = (rows.X[:, d:] - rows.mean[d:]) @ post.theta[d : len(rows.mean)]
+    exposures, centred = data.tally.exposures, data.X - data.item_moments.mean
+    unit = np.where(data.item_moments.sd > 0, data.item_moments.sd, 1.0)
+    scatter = data.item_moments.scatter / np.outer(unit, unit)
+    inverse = np.linalg.pinv(scatter, hermitian=True) / np.outer(unit, unit)
+    weighted = (exposures * of_context)[:, None] * centred
+    return inverse @ (weighted.T @ weighted) @ inverse

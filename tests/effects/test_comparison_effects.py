@@ -12,8 +12,9 @@ from sklearn.model_selection import cross_val_score
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, compare, load
 from pairscore.core.links import Logit
 from pairscore.core.ties import TieRule
-from pairscore.effects import circumstances
-from pairscore.effects.circumstances import judge_names, prepare_fit
+from pairscore.effects import rows as rows_module
+from pairscore.effects.predictor import judge_names
+from pairscore.effects.rows import prepare_fit
 from pairscore.errors import (
     CollinearFeaturesWarning,
     FewJudgesWarning,
@@ -484,7 +485,7 @@ def test_rows_are_sorted_by_pair_with_millions_of_items_and_judges():
     settings = Settings("mle", Logit(), judge_slopes=True)
     rule, sides = TieRule("half", Logit()), sparse.csr_array((4, 0))
     given = settings, judge, np.empty((4, 0)), sides, rule, np.zeros((1, 1))
-    rows = circumstances._rows(data, *given, judges)
+    rows = rows_module._rows(data, *given, judges)
     assert rows.left.tolist() == [5, n - 9, n - 3, n - 3]
     assert rows.right.tolist() == [7, n - 4, n - 2, n - 2]
     assert rows.judge.tolist() == [judges - 1, judges - 2, 1, 3]

@@ -14,8 +14,7 @@ from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import net_pass
 from pairscore.core.scale import decided_scale
 from pairscore.core.ties import OutcomeLaw
-from pairscore.effects.item_posterior import posterior_covariance
-from pairscore.effects.propagation import (
+from pairscore.effects.expectation_propagation import (
     CLOSE,
     at_variance,
     new_terms,
@@ -24,7 +23,8 @@ from pairscore.effects.propagation import (
     start_posterior,
     sweep,
 )
-from pairscore.effects.single_comparisons import climb
+from pairscore.effects.item_covariance import posterior_covariance
+from pairscore.effects.rows import climb
 from tests.effects.rows import draw_rows, make_rows
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)

@@ -7,13 +7,13 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from pairscore import PairscoreError, RankRegression, load
-from pairscore.effects.projection import (
+from pairscore.effects.context import (
     LEVEL,
     context_of_items,
     project_on_items,
     relation_to_items,
 )
-from pairscore.effects.single_comparisons import climb
+from pairscore.effects.rows import climb
 from tests.effects.rows import make_rows, random_pairs
 from tests.limits import CHANCE
 from tests.report.conftest import page_in_words

@@ -20,7 +20,7 @@ from pairscore.core import passes
 from pairscore.core.linalg import CLOSE, conjugate_gradients
 from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import message_pass, variance_pass
-from pairscore.effects.single_comparisons import laplacian
+from pairscore.effects.rows import laplacian
 from pairscore.estimators.results import ItemEffects
 
 EXACT_ITEMS = 1000  # of a group, up to which its block of V is formed

@@ -40,13 +40,12 @@ from pairscore.core.normal_average import SD_CLASSES, averaged_derivatives, node
 from pairscore.core.passes import net_pass
 from pairscore.core.scale import decided_scale, share_of_coin
 from pairscore.core.ties import OutcomeDerivatives, OutcomeLaw
-from pairscore.effects.circumstances import PreparedFit
-from pairscore.effects.item_posterior import (
+from pairscore.effects.item_covariance import (
     Covariance,
     FormedCovariance,
     posterior_covariance,
 )
-from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons
+from pairscore.effects.rows import PreparedFit, RowDerivatives, SingleComparisons
 
 TINY = float(np.finfo(float).tiny)
 SWEEPS = 100
