@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from pairscore import RankRegression
 from pairscore.core.sandwich import floored_covariance, sandwich
-from pairscore.effects.parameter_covariance import judge_robust_meat, robust_covariance
+from pairscore.effects.parameter_covariance import judge_meat, parameter_covariance
 from tests.effects.simulators import fitted_comparisons, judged_votes
 from tests.limits import CHANCE
 
@@ -50,12 +50,12 @@ def test_covariances_are_sums_over_comparisons_that_share_an_item_or_a_judge(blo
     few = rows.n_judges / (rows.n_judges - 1)
     # every two comparisons that share an item are counted with the items already
     of_judges = u.T @ (few * judges - (judges & items)) @ u
-    np.testing.assert_allclose(judge_robust_meat(rows, add, ~own), of_judges, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(judge_meat(rows, add, ~own), of_judges, rtol=1e-8, atol=1e-8)
     expected = rows.information(post.derivatives) - rows.ridge
     by_items = sandwich(bread, expected, meat)
     wanted = floored_covariance(bread @ (meat + of_judges) @ bread, by_items, 1.0)
     np.testing.assert_allclose(
-        robust_covariance(data, settings, post, bread), wanted, rtol=1e-6, atol=1e-10
+        parameter_covariance(data, settings, post, None), wanted, rtol=1e-6, atol=1e-10
     )
 
 

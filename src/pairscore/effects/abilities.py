@@ -6,7 +6,7 @@ errors of their differences.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -24,6 +24,7 @@ from pairscore.effects.item_covariance import (
     shared_variance,
 )
 from pairscore.effects.predictor import effect_columns
+from pairscore.effects.rows import RowDerivatives, RowsInformation, information_of_design
 from pairscore.errors import (
     PairscoreError,
     PairscoreWarning,
@@ -33,11 +34,8 @@ from pairscore.errors import (
 )
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.penalty import SEPARATION_L2
-from pairscore.estimators.results import Fit
+from pairscore.estimators.results import Fit, Note
 from pairscore.estimators.settings import Settings
-
-if TYPE_CHECKING:
-    from pairscore.estimators.results import Note
 
 UNBEATEN = "some items won, or lost, every comparison with the others"
 QUASI_STEPS, QUASI_CLOSE = 50, 1e-9  # of quasi-variances, and a relative step that is none
@@ -45,7 +43,7 @@ MOST_ABILITIES = 3000  # items with an ability each, of which an inverse is form
 NEEDED = 1e-9  # share of the information of an effect that others leave, if it is determined
 
 
-def classical_abilities(settings: Settings) -> tuple[Settings, "list[Note]"]:
+def classical_abilities(settings: Settings) -> tuple[Settings, list[Note]]:
     """Settings of a fit with a parameter for every item, whose intervals are the classical ones."""
     if settings.inference in (None, "model"):
         return settings, []
@@ -61,7 +59,7 @@ def classical_abilities(settings: Settings) -> tuple[Settings, "list[Note]"]:
 
 def bound_abilities(
     data: FitData, settings: Settings, hold: bool = False
-) -> tuple[Settings, "list[Note]"]:
+) -> tuple[Settings, list[Note]]:
     """Settings under which the abilities of items without features have a maximum.
 
     They have one if every item can be reached from every other along wins, ties counting both ways
@@ -151,7 +149,7 @@ def grow_with_ties(data: FitData, settings: Settings) -> bool:
     return one_apart(len(data.X), winner, loser, left[tied], right[tied])
 
 
-def _bound_beside_ties(data: FitData, settings: Settings) -> tuple[Settings, "list[Note]"]:
+def _bound_beside_ties(data: FitData, settings: Settings) -> tuple[Settings, list[Note]]:
     """Settings under which abilities have a maximum beside a tie parameter, as they do without."""
     if not grow_with_ties(data, settings):
         return settings, []
@@ -191,7 +189,7 @@ def one_apart(
 
 def _hold_groups(
     data: FitData, settings: Settings, hold: bool, groups: str, shown: str
-) -> tuple[Settings, "list[Note]"]:
+) -> tuple[Settings, list[Note]]:
     """Settings for groups of items that never met: only a ridge says how they compare."""
     fall = f"the items fall into {groups} that were never compared with each other ({shown})"
     if settings.l2 == 0 and not hold:
@@ -212,62 +210,49 @@ class AbilityRows:
     """Comparisons of a fit without features: n abilities, then k effects of comparisons.
 
     The score of a comparison is D theta, D (M x (n + k)) with 1 at left, -1 at right and the
-    columns of the effects; a tie parameter is one of the k and has zeros there. ``inverse`` is that
-    of the information, to which c 11' is added for the abilities, of which only differences are
-    known: that does not change how these vary, and centres abilities. ``eta`` (M) are the scores of
-    the comparisons by the fit.
+    columns of the effects; a tie parameter is the last of the k and has no column. ``inverse`` is
+    that of the information, to which c 11' is added for the abilities, of which only differences
+    are known: that does not change how these vary, and centres abilities. ``eta`` (M) are the
+    scores of the comparisons by the fit.
     """
 
     def __init__(self, fit: Fit, data: Comparisons, eta: np.ndarray):
         self.items = np.flatnonzero(data.compared)
-        self.n, rows = len(self.items), np.arange(len(data))
+        self.n = len(self.items)
         if self.n > MOST_ABILITIES:
             raise PairscoreError(
                 f"abilities of {self.n} items need the inverse of a matrix of that size here, which"
                 f" is formed up to {MOST_ABILITIES} items; use residuals(model, kind='pearson')."
             )
-        place = np.cumsum(data.compared) - 1
-        self.left, self.right = place[data.left], place[data.right]
-        kinds = () if fit.effects is None else fit.effects.kinds
-        self.tie = self.n + kinds.index("tie") if "tie" in kinds else None
-        self.beside = effect_columns(data, fit.effects, fit.side_effect, np.ones(len(data)))
-        entries = np.append(np.ones(len(data)), -np.ones(len(data)))
-        at = np.tile(rows, 2), np.append(self.left, self.right)
-        D = sparse.coo_array((entries, at), shape=(len(data), self.n))
-        self.D = sparse.csr_array(sparse.hstack([D, sparse.csr_array(self.beside)]))
+        row_of_item = np.cumsum(data.compared) - 1
+        self.left, self.right = row_of_item[data.left], row_of_item[data.right]
         rule = TieRule(fit.ties, fit.link)
-        self.s = rule.derivatives(eta, data.outcome.astype(float), fit.tie_parameter or 0.0)
-        self.amount = np.where(data.left == data.right, 0.0, data.amount)
-        H, n = self.information(rows).toarray(), self.n
+        self.has_tie_parameter = rule.has_parameter
+        columns = effect_columns(data, fit.effects, fit.side_effect, np.ones(len(data)))
+        self.columns = columns[:, :-1] if self.has_tie_parameter else columns
+        ones, rows = np.ones(len(data)), np.arange(len(data))
+        at = np.tile(rows, 2), np.append(self.left, self.right)
+        B = sparse.csr_array((np.append(ones, -ones), at), shape=(len(data), self.n))
+        self.D = sparse.csr_array(sparse.hstack([B, sparse.csr_array(self.columns)]))
+        s = rule.derivatives(eta, data.outcome.astype(float), fit.tie_parameter or 0.0)
+        amount = np.where(data.left == data.right, 0.0, data.amount)
+        parts = {name: amount * part for name, part in vars(s).items()}
+        self.s = RowDerivatives(**parts, delta=parts["eta"])
+        H, n = self.of(rows).information.toarray(), self.n
         c, l2 = float(np.trace(H[:n, :n])) / n**2, fit.settings.l2
         H[:n, :n] += l2 * np.eye(n) if l2 else c
         self.inverse = _inverse_by_parts(H, n)
 
-    def score(self, rows: np.ndarray) -> np.ndarray:
-        """What some comparisons add to the score of theta, (n + k)."""
-        g = self.D[rows].T @ (self.amount[rows] * self.s.eta[rows])
-        if self.tie is not None:
-            g[self.tie] += self.amount[rows] @ self.s.t[rows]
-        return g
-
-    def information(self, rows: np.ndarray) -> sparse.csr_array:
-        """What some comparisons add to the information of theta, ((n + k) x (n + k)), sparse."""
-        D, amount = self.D[rows], self.amount[rows]
-        H = sparse.csr_array(D.T @ (D * (amount * self.s.eta_eta[rows])[:, None]))
-        if self.tie is None:
-            return H
-        border = D.T @ (amount * self.s.eta_t[rows])
-        border[self.tie] += amount @ self.s.t_t[rows] / 2
-        at, p = np.full(len(border), self.tie), len(border)
-        one = sparse.coo_array((border, (np.arange(p), at)), shape=(p, p))
-        return sparse.csr_array(H + one + one.T)
+    def of(self, rows: np.ndarray) -> RowsInformation:
+        """What some comparisons add to the score (n + k) and the information of theta, sparse."""
+        return information_of_design(self.D[rows], self.s.part(rows), self.has_tie_parameter)
 
     def squares(self, in_eta: np.ndarray, in_t: np.ndarray) -> np.ndarray:
         """J H^-1 J' of each comparison (M), J = dmu/deta D + dmu/dt."""
         V, n, a, b = self.inverse, self.n, self.left, self.right
-        q = in_eta[:, None] * self.beside
-        if self.tie is not None:
-            q[:, self.tie - n] += in_t
+        q = in_eta[:, None] * self.columns
+        if self.has_tie_parameter:
+            q = np.column_stack([q, in_t])
         of_items = in_eta**2 * (V[a, a] + V[b, b] - 2 * V[a, b])
         across = 2 * in_eta * np.einsum("ij,ij->i", q, V[a, n:] - V[b, n:])
         return of_items + across + np.einsum("ij,ij->i", q @ V[n:, n:], q)

@@ -17,7 +17,7 @@ from pairscore.effects.expectation_propagation import Cavities, Posterior, cavit
 from pairscore.effects.item_covariance import MOST_ENTRIES, FormedCovariance
 from pairscore.effects.panel import FEW_JUDGES
 from pairscore.effects.predictor import judge_names
-from pairscore.effects.rows import PreparedFit, SingleComparisons, rows_times
+from pairscore.effects.rows import PreparedFit, SingleComparisons, scale_rows
 from pairscore.errors import FewJudgesWarning, SeparationWarning, plural
 from pairscore.estimators.results import REACH, Judges, Note
 from pairscore.estimators.settings import Settings
@@ -166,7 +166,7 @@ def slope_equations(post: Posterior) -> SlopeEquations:
         (np.ones(len(linear)), (rows.judge, np.arange(len(linear)))),
         shape=(n_judges, len(linear)),
     )
-    of_effects = (by_judge @ rows_times(linear, rows.columns)).toarray()
+    of_effects = (by_judge @ scale_rows(linear, rows.columns)).toarray()
     of_ties = [by_judge @ (s.eta_t * center)] * rows.rule.has_parameter
     across = np.column_stack([on_items @ (rows.X - rows.mean), of_effects, *of_ties])
     across -= on_items @ post.solved
@@ -298,7 +298,7 @@ def judges_of_slopes(
     error = np.full(rows.n_judges, spread if spread else np.nan)
     error[slopes.own] = np.sqrt(slopes.variance[slopes.own])
     number = np.bincount(rows.judge, prepared.rows.amount, rows.n_judges)
-    unsure = np.sqrt(post.covariance.pair_variance[rows.pairs[1]])
+    unsure = np.sqrt(post.covariance.pair_variance[rows.pair])
     law = OutcomeLaw(rows.rule, rows.tie(post.theta), scale)
     votes = VotesSeen(law, post.delta, rows.amount, unsure)
     return judge_table(prepared.judges, number, slopes.slope, error, spread, votes)

@@ -1,7 +1,10 @@
-"""The covariance of theta: that of the joint model, or where items have no effects the classical
-one, or one robust to shared items and judges.
+"""The covariance of theta, in which comparisons that share an item, or a judge, are dependent.
 
-Comparisons that share an item, or a judge, depend on each other; the covariance allows for it.
+With effects of items it is that of the joint model: the inverse information of theta with the
+effects allowed for, what the error of sigma^2 adds, and that of a projected context. Without them
+it is the dyadic sandwich of :mod:`pairscore.core.sandwich`, or the classical covariance. What
+comparisons of one judge have in common is added to either, from contributions net of the items'
+effects.
 """
 
 import numpy as np
@@ -17,54 +20,63 @@ from pairscore.core.sandwich import (
 from pairscore.effects.context import projection_covariance
 from pairscore.effects.expectation_propagation import Posterior
 from pairscore.effects.item_variance import ItemVariance
-from pairscore.effects.rows import BLOCK_NUMBERS, Contributions, SingleComparisons, whole_groups
+from pairscore.effects.rows import (
+    BLOCK_NUMBERS,
+    Contributions,
+    SingleComparisons,
+    whole_groups,
+)
 from pairscore.estimators.fit_data import FitData, leverage_whitener
 from pairscore.estimators.settings import Settings
 
 
-def joint_covariance(
+def parameter_covariance(
     data: FitData, settings: Settings, post: Posterior, variance: ItemVariance | None
 ) -> np.ndarray:
-    """Of theta; with effects of items it is that of the joint model, and the error of sigma^2."""
+    """Of theta (k x k); ``variance`` is that of items' effects, if they have any."""
+    rows, bread = post.rows, post.basis.inverse
     if not post.averaged:
-        return post.share_of_coin * post.basis.inverse
-    if post.sigma2 == 0 or variance is None:
-        return robust_covariance(data, settings, post, post.basis.inverse)
-    covariance, d = post.basis.inverse + np.outer(variance.lean, variance.lean), data.X.shape[1]
+        return post.share_of_coin * bread
+    if post.sigma2 > 0 and variance is not None:
+        counts = rows.compared
+        robust = covariance = _joint_covariance(data, post, variance)
+    elif settings.inference == "model":
+        return _classical_covariance(post)
+    else:
+        inflation = jackknife_inflation(
+            data.X - data.item_moments.mean,
+            data.tally.exposures,
+            leverage_whitener(data, settings),
+        )
+        counts = inflation > 0
+        meat = item_meat(rows, contributions(post), inflation)
+        robust = bread @ meat @ bread.T
+        covariance = sandwich(bread, rows.information(post.derivatives) - rows.ridge, meat)
+    if settings.inference != "items+judges":
+        return covariance
+    of_judges = bread @ judge_meat(rows, contributions(post), counts) @ bread.T
+    # sharing judges too only ever adds variance
+    return floored_covariance(robust + of_judges, covariance, 1.0)
+
+
+def _joint_covariance(data: FitData, post: Posterior, variance: ItemVariance) -> np.ndarray:
+    """That of the joint model, with the error of sigma^2 and of a projected context."""
+    covariance = post.basis.inverse + np.outer(variance.theta_shift, variance.theta_shift)
+    d = data.X.shape[1]
     covariance[:d, :d] += projection_covariance(data, post)
-    if settings.inference == "items+judges":
-        return with_shared_judges(post, covariance)
     return covariance
 
 
-def robust_covariance(
-    data: FitData, settings: Settings, post: Posterior, bread: np.ndarray
-) -> np.ndarray:
-    """Of theta, k x k, where ``bread`` is its inverse information."""
-    rows = post.rows
-    expected = rows.information(post.derivatives) - rows.ridge
-    if settings.inference == "model":
-        classical, taken = sandwich(bread, expected, None), rows.taken_by_ties(post.theta)
-        return classical if taken is None else less_ties(classical, bread @ taken @ bread.T)
-    inflation = jackknife_inflation(
-        data.X - data.item_moments.mean,
-        data.tally.exposures,
-        leverage_whitener(data, settings),
-    )
-    add = rows.contributions(post.derivatives, post.theta)
-    meat = item_robust_meat(rows, add, inflation)
-    by_items = sandwich(bread, expected, meat)
-    if settings.inference == "items":
-        return by_items
-    both = bread @ (meat + judge_robust_meat(rows, add, inflation > 0)) @ bread.T
-    return floored_covariance(both, by_items, 1.0)  # sharing judges too only ever adds variance
+def _classical_covariance(post: Posterior) -> np.ndarray:
+    """That of independent comparisons; ties as half wins vary less than coins."""
+    rows, bread = post.rows, post.basis.inverse
+    classical = sandwich(bread, rows.information(post.derivatives) - rows.ridge, None)
+    excess = rows.excess_of_ties(post.theta)
+    return classical if excess is None else less_ties(classical, bread @ excess @ bread.T)
 
 
-def with_shared_judges(post: Posterior, covariance: np.ndarray) -> np.ndarray:
-    """The covariance of the joint model, with what comparisons of one judge have in common.
-
-    What a comparison adds to the equations of theta is taken net of the items' effects.
-    """
+def contributions(post: Posterior) -> Contributions:
+    """What comparisons add to the equations of theta, net of the items' effects."""
     rows, s, solved = post.rows, post.derivatives, post.solved
     add = rows.contributions(s, post.theta)
 
@@ -72,33 +84,30 @@ def with_shared_judges(post: Posterior, covariance: np.ndarray) -> np.ndarray:
         through_items = solved[rows.left[some]] - solved[rows.right[some]]
         return add(some) - s.delta[some, None] * through_items
 
-    meat, bread = judge_robust_meat(rows, net, rows.compared), post.basis.inverse
-    return floored_covariance(covariance + bread @ meat @ bread.T, covariance, 1.0)
+    return add if post.sigma2 == 0 else net
 
 
-def item_robust_meat(
-    rows: SingleComparisons, add: Contributions, inflation: np.ndarray
-) -> np.ndarray:
+def item_meat(rows: SingleComparisons, add: Contributions, inflation: np.ndarray) -> np.ndarray:
     """sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p', as for the pairs alone."""
     numbers, size = np.arange(len(rows.left)), len(rows.ridge)
     sums = DyadicSums.zero(len(rows.X), size)
-    for part in whole_groups(rows.pairs[1], BLOCK_NUMBERS // size):
+    for part in whole_groups(rows.pair, BLOCK_NUMBERS // size):
         left, right = rows.left[part], rows.right[part]
         sums = sums + DyadicSums.of_rows(left, right, add(numbers[part]), inflation)
     return sums.meat(inflation)
 
 
-def judge_robust_meat(
-    rows: SingleComparisons, add: Contributions, counts: np.ndarray
-) -> np.ndarray:
+def judge_meat(rows: SingleComparisons, add: Contributions, counts: np.ndarray) -> np.ndarray:
     """What comparisons of one judge add to the meat that do not share an item that ``counts`` (N).
 
     All of a judge's, less those that do: by items that are others for every judge.
     """
     n, size = len(rows.X), len(rows.ridge)
-    block, place = BLOCK_NUMBERS // size, rows.pairs[1].astype(np.int64)
-    order = np.lexsort((place, rows.judge))
-    judge, together, shared = rows.judge[order], *np.zeros((2, size, size))
+    block = BLOCK_NUMBERS // size
+    order = np.lexsort((rows.pair, rows.judge))
+    judge, pair = rows.judge[order], rows.pair[order]
+    together = np.zeros((size, size))
+    shared = np.zeros((size, size))
     for some in whole_groups(judge, block):
         chosen = order[some]
         _, number = np.unique(judge[some], return_inverse=True)
@@ -106,9 +115,10 @@ def judge_robust_meat(
         codes, code = np.unique(np.tile(number, 2) * n + items, return_inverse=True)
         left, right = code.reshape(2, len(chosen))
         inflation = counts[codes % n].astype(float)
-        per_judge, sums = np.zeros((number[-1] + 1, size)), DyadicSums.zero(len(codes), size)
+        sums = DyadicSums.zero(len(codes), size)
+        per_judge = np.zeros((number[-1] + 1, size))
         # one judge may have more comparisons than are held at a time
-        for part in whole_groups(number * (place.max() + 1) + place[chosen], block):
+        for part in whole_groups(number * (rows.pair.max() + 1) + pair[some], block):
             u = add(chosen[part])
             sums = sums + DyadicSums.of_rows(left[part], right[part], u, inflation)
             per_judge += item_incidence(number[part], number[part], len(per_judge)) @ u

@@ -5,7 +5,7 @@ Profile likelihoods are those of independent comparisons.
 
 import numpy as np
 
-from pairscore.effects.rows import Optimum, SingleComparisons
+from pairscore.effects.rows import RowsMaximum, SingleComparisons
 from pairscore.effects.separation import rows_at_maximum
 from pairscore.errors import PairscoreError
 from pairscore.estimators.criteria import kept_likelihood
@@ -17,7 +17,7 @@ NO_MOVE = 1e-9
 
 
 def profile_ends(
-    rows: SingleComparisons, top: Optimum, columns: np.ndarray, drop: float
+    rows: SingleComparisons, top: RowsMaximum, columns: np.ndarray, drop: float
 ) -> np.ndarray:
     """Where the profile likelihood of each parameter is ``drop`` below its maximum (len x 2).
 

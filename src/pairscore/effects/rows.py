@@ -13,8 +13,8 @@ each with a variance, which :mod:`pairscore.effects.expectation_propagation` all
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -44,6 +44,7 @@ from pairscore.errors import (
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import clip_start, fit_likelihood
 from pairscore.estimators.penalty import SEPARATION_L2
+from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import Effects, Estimate, Fit, Note
 from pairscore.estimators.settings import Settings
 
@@ -68,6 +69,10 @@ class RowDerivatives(OutcomeDerivatives):
     """
 
     delta: np.ndarray
+
+    def part(self, rows: np.ndarray) -> "RowDerivatives":
+        """Those of some comparisons."""
+        return replace(self, **{name: values[rows] for name, values in vars(self).items()})
 
 
 @dataclass(frozen=True)
@@ -106,18 +111,25 @@ class SingleComparisons:
     slope_variance: np.ndarray
 
     @cached_property
-    def pairs(self) -> tuple[Pairs, np.ndarray]:
-        """The unordered pairs (P), and the number of each comparison's pair (M)."""
+    def _pair_keys(self) -> np.ndarray:
+        """A number for the unordered pair of each comparison (M), in ascending order."""
+        low = np.minimum(self.left, self.right).astype(np.int64)
+        return low * len(self.X) + np.maximum(self.left, self.right)
+
+    @cached_property
+    def pair(self) -> np.ndarray:
+        """The place of each comparison's pair among the ``pairs`` (M)."""
+        return np.cumsum(np.diff(self._pair_keys, prepend=-1) != 0) - 1
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The unordered pairs (P), every comparison as a win of low."""
         n = len(self.X)
-        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
-        key = low.astype(np.int64) * n + high
-        first = np.diff(key, prepend=-1) != 0  # comparisons are sorted by pair
-        keys, place = key[first], np.cumsum(first) - 1
+        keys = self._pair_keys[np.diff(self._pair_keys, prepend=-1) != 0]
         start = np.searchsorted(keys // n, np.arange(n + 1)).astype(np.int32)
-        number = np.bincount(place, self.amount)
-        nothing = np.zeros((1, len(keys)))
-        pairs = Pairs(start, (keys % n).astype(np.int32), number[None], nothing, np.zeros(1))
-        return pairs, place
+        number = np.bincount(self.pair, self.amount)
+        no_losses = np.zeros((1, len(keys)))
+        return Pairs(start, (keys % n).astype(np.int32), number[None], no_losses, np.zeros(1))
 
     @cached_property
     def n_comparisons(self) -> float:
@@ -134,8 +146,7 @@ class SingleComparisons:
 
         Zero for a feature that does not vary within comparisons, up to rounding.
         """
-        pairs, _ = self.pairs
-        scatter = difference_scatter(self.X, self.mean, pairs, pairs.number)
+        scatter = difference_scatter(self.X, self.mean, self.pairs, self.pairs.number)
         squares = np.diag(scatter) / (2 * self.n_comparisons)
         varies = squares > TOLERANCE * self.X.var(axis=0)
         sd = np.sqrt(np.where(varies, squares, 0.0))
@@ -144,10 +155,10 @@ class SingleComparisons:
     def basis(
         self,
         s: OutcomeDerivatives,
-        taken_off: np.ndarray | float = 0.0,
+        explained: np.ndarray | float = 0.0,
         borders: np.ndarray | None = None,
     ) -> Basis:
-        """Whiten the information of theta, less what is ``taken_off`` it (k x k).
+        """Whiten the information of theta, less what effects of items have ``explained`` (k x k).
 
         ``borders`` are the :meth:`item_borders`, if they are at hand.
 
@@ -160,7 +171,7 @@ class SingleComparisons:
         total = max(float(s.eta_eta.sum()), np.finfo(float).tiny)
         effects = np.sqrt(np.diag(information)[len(self.mean) :] / total)
         return whitening_basis(
-            information - taken_off, np.concatenate([self.feature_units, effects])
+            information - explained, np.concatenate([self.feature_units, effects])
         )
 
     @cached_property
@@ -186,45 +197,22 @@ class SingleComparisons:
     @cached_property
     def sharpness(self) -> np.ndarray:
         """The slope of every comparison's judge (M)."""
-        one = self.n_judges == 1
-        return np.broadcast_to(self.slopes, len(self.judge)) if one else self.slopes[self.judge]
-
-    @cached_property
-    def alike(self) -> bool:
-        """Whether all slopes are 1, for certain: derivatives in delta are those in eta."""
-        return bool(np.all(self.slopes == 1) and not self.slope_variance.any())
+        return self.slopes[self.judge]
 
     def delta(self, theta: np.ndarray, effect: np.ndarray | float = 0.0) -> np.ndarray:
         """Of every comparison (M), with effects (N) of items if there are any."""
-        return self._delta(self.X @ theta[: len(self.mean)] + effect, theta)
-
-    def _delta(self, scores: np.ndarray, theta: np.ndarray) -> np.ndarray:
         d, c = len(self.mean), self.context.shape[1]
-        delta = difference_pass(self.left, self.right, scores)
-        return delta + self.context @ theta[d : d + c] if c else delta
-
-    @property
-    def nothing(self) -> np.ndarray:
-        """Zeros (M) that take no room."""
-        return np.broadcast_to(0.0, len(self.left))
+        delta = difference_pass(self.left, self.right, self.X @ theta[:d] + effect)
+        return delta + self.context @ theta[d : d + c]
 
     def side(self, theta: np.ndarray) -> np.ndarray:
-        if not self.sides.shape[1]:
-            return self.nothing
+        """What the side adds to eta (M)."""
         first = len(self.mean) + self.context.shape[1]
         return self.sides @ theta[first : first + self.sides.shape[1]]
 
-    def predictor(self, theta: np.ndarray) -> np.ndarray:
-        """eta of every comparison (M), item effects left out."""
-        return self.sharpness * self.delta(theta) + self.side(theta)
-
-    def moved_eta(self, step: np.ndarray, move: np.ndarray) -> np.ndarray:
-        """Change of eta (M) with a step of theta (k) and a move of the items' effects (N)."""
-        scores = self.X @ step[: len(self.mean)] + move
-        delta = self._delta(scores, step)
-        if self.alike and not self.sides.shape[1]:
-            return delta
-        return self.sharpness * delta + self.side(step)
+    def predictor(self, theta: np.ndarray, effect: np.ndarray | float = 0.0) -> np.ndarray:
+        """eta of every comparison (M), with effects (N) of items if there are any."""
+        return self.sharpness * self.delta(theta, effect) + self.side(theta)
 
     def derivatives(self, theta: np.ndarray) -> RowDerivatives:
         """Derivatives of the log-likelihood with slopes as they are."""
@@ -234,15 +222,10 @@ class SingleComparisons:
 
     def counted(self, s: OutcomeDerivatives, delta: np.ndarray | None = None) -> RowDerivatives:
         """Each comparison as often as it counts; ``delta`` if it is not the slope times eta."""
-        nothing = self.nothing.strides
-        parts = {
-            name: part if part.strides == nothing else self.amount * part
-            for name, part in vars(s).items()
-        }
-        if self.alike and (delta is None or delta is s.eta):
-            return RowDerivatives(**parts, delta=parts["eta"])
-        parts["delta"] = self.amount * (self.sharpness * s.eta if delta is None else delta)
-        return RowDerivatives(**parts)
+        if delta is None:
+            delta = self.sharpness * s.eta
+        parts = {name: self.amount * part for name, part in vars(s).items()}
+        return RowDerivatives(**parts, delta=self.amount * delta)
 
     @cached_property
     def columns(self) -> sparse.csr_array:
@@ -260,7 +243,7 @@ class SingleComparisons:
 
     def _weighted_columns(self, s: OutcomeDerivatives) -> sparse.csr_array:
         """Information of eta with each effect and with t, comparison by comparison."""
-        return self._with_ties(rows_times(s.eta_eta, self.columns), s.eta_t)
+        return self._with_ties(scale_rows(s.eta_eta, self.columns), s.eta_t)
 
     def _with_ties(self, columns: sparse.csr_array, of_ties: np.ndarray) -> sparse.csr_array:
         """The columns of the effects, and that of the tie parameter where there is one."""
@@ -270,15 +253,13 @@ class SingleComparisons:
 
     def pair_information(self, s: OutcomeDerivatives) -> np.ndarray:
         """Information of the difference of two items' scores, for every pair (P)."""
-        pairs, place = self.pairs
-        of_rows = s.eta_eta if np.all(self.slopes == 1) else s.eta_eta * self.sharpness**2
-        return np.bincount(place, of_rows, len(pairs.high))
+        return np.bincount(self.pair, s.eta_eta * self.sharpness**2, len(self.pairs.high))
 
     def information(self, s: OutcomeDerivatives, borders: np.ndarray | None = None) -> np.ndarray:
         """Of theta, k x k, with the ridge."""
         extra, d = self._weighted_columns(s), len(self.mean)
         if borders is None:
-            scatter = difference_scatter(self.X, self.mean, self.pairs[0], self.pair_information(s))
+            scatter = difference_scatter(self.X, self.mean, self.pairs, self.pair_information(s))
             border = self._on_items(extra).T @ self.X
         else:
             of_items = borders.T @ (self.X - self.mean)
@@ -292,9 +273,8 @@ class SingleComparisons:
         """Information across the items' effects and theta, N x k."""
         if not len(self.ridge):
             return np.empty((len(self.X), 0))
-        pairs, of_effects = self.pairs[0], self._on_items(self._weighted_columns(s))
-        of_coef = pairs.laplacian_times(self.pair_information(s), self.X - self.mean)
-        return np.hstack([of_coef, of_effects])
+        of_coef = self.pairs.laplacian_times(self.pair_information(s), self.X - self.mean)
+        return np.hstack([of_coef, self._on_items(self._weighted_columns(s))])
 
     def _on_items(self, columns: sparse.csr_array) -> np.ndarray:
         """Sums of sparse columns (M x e) per item, left less right (N x e)."""
@@ -323,7 +303,8 @@ class SingleComparisons:
         from their mean.
         """
         tail = self.effect_scores(s)
-        average, d = self.ridge @ theta / self.n_comparisons, len(self.mean)
+        average = self.ridge @ theta / self.n_comparisons
+        d = len(self.mean)
 
         def contribution(rows: np.ndarray) -> np.ndarray:
             u = np.empty((len(rows), len(theta)))
@@ -339,7 +320,7 @@ class SingleComparisons:
     def effect_scores(self, s: RowDerivatives) -> sparse.csr_array:
         """What each comparison adds to the equations of the effects and of t, M x (k - d)."""
         on_context = sparse.csr_array(s.delta[:, None] * self.context)
-        on_effects = sparse.hstack([on_context, rows_times(s.eta, self.sides)], format="csr")
+        on_effects = sparse.hstack([on_context, scale_rows(s.eta, self.sides)], format="csr")
         return self._with_ties(on_effects, s.t)
 
     def with_sure_ties(self, theta: np.ndarray) -> "SingleComparisons":
@@ -352,7 +333,7 @@ class SingleComparisons:
         mean = self.rule.link.cdf(self.predictor(theta))
         return replace(self, amount=self.amount / share_of_coin(mean, self.outcome, self.amount))
 
-    def taken_by_ties(self, theta: np.ndarray) -> np.ndarray | None:
+    def excess_of_ties(self, theta: np.ndarray) -> np.ndarray | None:
         """What ties as half wins take off the variance of the equations of theta (k x k).
 
         P(tie)/4 off that of an outcome, so by what was seen sum g^2 v v'/4 over the ties, v the
@@ -367,16 +348,20 @@ class SingleComparisons:
             for sign in (1.0, -1.0)
         )
         pull = 0.5 * (won - lost) / np.sqrt(self.amount)
-        taken, size = np.zeros(self.ridge.shape), BLOCK_NUMBERS // len(theta)
-        for rows in (tied[part] for part in whole_groups(self.pairs[1][tied], size)):
-            difference = self.X[self.left[rows]] - self.X[self.right[rows]]
-            v = np.hstack([self.sharpness[rows, None] * difference, self.columns[rows].toarray()])
-            v *= pull[rows, None]
-            taken += v.T @ v
-        return taken
+        excess = np.zeros(self.ridge.shape)
+        for part in whole_groups(self.pair[tied], BLOCK_NUMBERS // len(theta)):
+            rows = tied[part]
+            v = pull[rows, None] * self.design(rows)
+            excess += v.T @ v
+        return excess
+
+    def design(self, rows: np.ndarray) -> np.ndarray:
+        """Derivatives of eta in the coefficients and effects, of some rows (m x (d + e))."""
+        difference = self.X[self.left[rows]] - self.X[self.right[rows]]
+        return np.hstack([self.sharpness[rows, None] * difference, self.columns[rows].toarray()])
 
 
-def rows_times(values: np.ndarray, matrix: sparse.csr_array) -> sparse.csr_array:
+def scale_rows(values: np.ndarray, matrix: sparse.csr_array) -> sparse.csr_array:
     """Each row of a sparse matrix times a value of its own."""
     if not matrix.shape[1]:
         return matrix
@@ -391,8 +376,8 @@ def whole_groups(group: np.ndarray, size: int) -> Iterator[slice]:
         yield slice(first, first := int(np.searchsorted(group, last, side="right")))
 
 
-class Optimum(NamedTuple):
-    """Where a climb ended, after how many ``steps``: at the maximum if it ``converged``."""
+class RowsMaximum(NamedTuple):
+    """Where Newton's method ended, after how many ``steps``: a maximum if it ``converged``."""
 
     theta: np.ndarray
     basis: Basis
@@ -400,7 +385,7 @@ class Optimum(NamedTuple):
     converged: bool
 
 
-class Point(NamedTuple):
+class RowsLossAt(NamedTuple):
     """Loss, gradient and information at some theta."""
 
     loss: float
@@ -414,19 +399,19 @@ class SingleComparisonsLoss:
 
     rows: SingleComparisons
 
-    def derivatives(self, theta: np.ndarray) -> Point | None:
+    def derivatives(self, theta: np.ndarray) -> RowsLossAt | None:
         rows = self.rows
         if not rows.rule.allowed(rows.tie(theta)):
             return None
         s = rows.derivatives(theta)
-        return Point(rows.loss(s, theta), rows.gradient(s, theta), rows.basis(s))
+        return RowsLossAt(rows.loss(s, theta), rows.gradient(s, theta), rows.basis(s))
 
-    def newton_step(self, theta: np.ndarray, here: Point, iteration: int) -> Step:
+    def newton_step(self, theta: np.ndarray, here: RowsLossAt, iteration: int) -> Step:
         direction = here.basis.solve(here.gradient)
-        gap = max(float(here.gradient @ direction), self.gap_of_the_rest(theta, direction))
+        gap = max(float(here.gradient @ direction), self.gap_of_near_rows(theta, direction))
         return Step(direction, gap / self.rows.n_comparisons)
 
-    def gap_of_the_rest(self, theta: np.ndarray, direction: np.ndarray) -> float:
+    def gap_of_near_rows(self, theta: np.ndarray, direction: np.ndarray) -> float:
         """How far the loss may fall along a step, but for comparisons that move far by it.
 
         Of a context value of 1e8 among ones a Newton step sees nothing else, and closes a gap that
@@ -437,108 +422,161 @@ class SingleComparisonsLoss:
         near = np.abs(move) <= LARGEST_MOVE
         if near.all():
             return 0.0
-        s, move = rows.derivatives(theta), np.where(near, move, 0.0)
+        s = rows.derivatives(theta)
+        move = np.where(near, move, 0.0)
         slope = float(s.eta @ move) + float(theta @ rows.ridge @ direction)
         bend = float(s.eta_eta @ move**2) + float(direction @ rows.ridge @ direction)
         return slope**2 / bend if bend > 0 else 0.0
 
 
-def climb(rows: SingleComparisons, theta: np.ndarray, max_iter: int, tol: float) -> Optimum:
+def maximise_rows(
+    rows: SingleComparisons, theta: np.ndarray, max_iter: int, tol: float
+) -> RowsMaximum:
     """Newton's steps to the maximum."""
     if not len(theta):  # nothing to step
-        return Optimum(theta, rows.basis(rows.derivatives(theta)), 1, True)
+        return RowsMaximum(theta, rows.basis(rows.derivatives(theta)), 1, True)
     loss = SingleComparisonsLoss(rows)
     top = minimise(loss, theta, max_iter, tol, search_by_value)
     basis = rows.basis(rows.derivatives(top.params))
-    return Optimum(top.params, basis, top.n_iterations, top.converged)
+    return RowsMaximum(top.params, basis, top.n_iterations, top.converged)
+
+
+# -- from settings and data to rows ----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class PreparedFit:
-    """Rows to be fitted, who judged, names and kinds of the effects, and the fit of the pairs from
-    which it starts; and an ``earlier`` fit to most of the comparisons, if there is one.
-    """
+class PreparedRows:
+    """Rows to be fitted, who judged, and names and kinds of the effects."""
 
     rows: SingleComparisons
     judges: np.ndarray
     names: tuple[str, ...]
     kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PreparedFit(PreparedRows):
+    """Rows to be fitted, the fit of the pairs from which it starts, and an ``earlier`` fit to most
+    of the comparisons, if there is one.
+    """
+
     plain: Estimate
-    earlier: Fit | None = None
+    earlier: Fit | None
 
     @property
     def only_features(self) -> bool:
         """Whether the fit of the pairs has all parameters, and is at the maximum."""
         return not self.names and self.plain.recession is None
 
-    def first_theta(self, beside_items: bool = False) -> np.ndarray:
+    def first_theta(self, with_item_effects: bool = False) -> np.ndarray:
         """theta to start from: the fit of the pairs, or what the earlier fit has.
 
-        It is longer ``beside_items``' effects than without them.
+        It is longer with effects of items than without them.
         """
         rows, earlier = self.rows, self.earlier
         theta = rows.start(self.plain.coef)
-        if earlier is None or not (self.names or beside_items):
+        if earlier is None or not (self.names or with_item_effects):
             return theta
-        effects, found = earlier.item_effects, earlier.effects
-        factor = 1.0 if beside_items or effects is None else effects.factor
-        known = {} if found is None else dict(zip(found.names, found.values.tolist(), strict=True))
-        others = zip(self.names, theta[len(rows.mean) :].tolist(), strict=True)
-        own = np.array([known.get(name, value) for name, value in others])
+        factor = 1.0
+        if not with_item_effects and earlier.item_effects is not None:
+            factor = earlier.item_effects.factor
+        known = {}
+        if earlier.effects is not None:
+            values = earlier.effects.values.tolist()
+            known = dict(zip(earlier.effects.names, values, strict=True))
+        starts = zip(self.names, theta[len(rows.mean) :].tolist(), strict=True)
+        effects = np.array([known.get(name, value) for name, value in starts])
         coef = clip_start(earlier.coef / factor, rows.feature_units)
-        return np.append(coef, clip_start(own / factor, rows.usual_sizes))
+        return np.append(coef, clip_start(effects / factor, rows.usual_sizes))
 
 
 def prepare_fit(data: FitData, settings: Settings, plain: Estimate | None = None) -> PreparedFit:
     """Rows with the columns that the settings ask for, and where to start."""
+    if plain is None:
+        without_sides = replace(data, keep_sides=False) if data.keep_sides else data
+        plain = fit_likelihood(without_sides, replace(settings, inference=None, side_effect=False))
+    prepared = prepare_rows(data, settings, plain.recession)
+    return PreparedFit(**vars(prepared), plain=plain, earlier=data.start)
+
+
+def prepare_rows(
+    data: FitData, settings: Settings, recession: Recession | None = None
+) -> PreparedRows:
+    """Rows with the columns that the settings ask for, held along the directions in which the
+    features alone are separated.
+    """
     judges, judge = judges_of(data, settings)
-    alone = replace(settings, inference=None, side_effect=False)
-    without_sides = replace(data, keep_sides=False) if data.keep_sides else data
-    plain = plain or fit_likelihood(without_sides, alone)
-    sd = data.item_moments.sd
-    ridge = np.diag(settings.l2 * sd**2)
-    if plain.recession is not None:  # a ridge along the directions that are separated
-        held = sd[:, None] ** 2 * plain.recession.directions[: len(sd)]
-        ridge = ridge + SEPARATION_L2 * data.weight_unit * held @ held.T
-    sides, side_names = _side_columns(settings, judges, judge)
-    context = [context_column(data.comparisons, name) for name in settings.context]
     rule = TieRule(settings.ties, settings.link)
     refuse_one_kind_of_outcome(data, rule)
-    # a judge who always says left has no finite side, and all together may say so; these are held
-    # by the prior that separation gets
+    sides, side_names = _side_columns(settings, judges, judge)
+    context = np.empty((len(judge), len(settings.context)))
+    for number, name in enumerate(settings.context):
+        context[:, number] = context_column(data.comparisons, name)
+    names = [*settings.context, *side_names]
+    kinds = ["context"] * len(settings.context) + ["side"] * len(side_names)
+    if rule.has_parameter:
+        names.append("tie")
+        kinds.append("tie")
+    ridge = _ridge(data, settings, recession, kinds)
+    columns = _Columns(context, sides, judge, len(judges))
+    rows = _rows(data, settings, columns, rule, ridge)
+    return PreparedRows(rows, judges, tuple(names), tuple(kinds))
+
+
+def _ridge(
+    data: FitData, settings: Settings, recession: Recession | None, kinds: list[str]
+) -> np.ndarray:
+    """The ridge of coefficients, then of effects of these kinds (k x k).
+
+    A judge who always says left has no finite side, and all together may say so; these are held by
+    the prior that separation gets.
+    """
+    sd = data.item_moments.sd
+    ridge = np.diag(settings.l2 * sd**2)
+    if recession is not None:
+        held = sd[:, None] ** 2 * recession.directions[: len(sd)]
+        ridge = ridge + SEPARATION_L2 * data.weight_unit * held @ held.T
     outcome = data.comparisons.outcome[data.amount > 0]
     one_sided = bool(np.all(outcome > 0) or np.all(outcome < 0))
-    side_ridge = SEPARATION_L2 if settings.side_by_judge or one_sided else 0.0
-    of_effects = np.zeros(len(context) + len(side_names) + rule.has_parameter)
-    of_effects[len(context) : len(context) + len(side_names)] = side_ridge
-    ridge = block_diag(ridge / data.weight_unit, np.diag(of_effects))
-    rows = _rows(data, settings, judge, np.array(context).T, sides, rule, ridge, len(judges))
-    names = (*settings.context, *side_names, *["tie"] * rule.has_parameter)
-    kinds = (
-        ("context",) * len(context) + ("side",) * len(side_names) + ("tie",) * rule.has_parameter
-    )
-    return PreparedFit(rows, judges, names, kinds, plain, data.start)
+    of_sides = SEPARATION_L2 if settings.side_by_judge or one_sided else 0.0
+    of_effects = np.array([of_sides if kind == "side" else 0.0 for kind in kinds])
+    return block_diag(ridge / data.weight_unit, np.diag(of_effects))
+
+
+class _Columns(NamedTuple):
+    """What comparisons (M) have in addition to their items: context (M x c), sides (M x s, sparse)
+    and judges, of whom there are so many.
+    """
+
+    context: np.ndarray
+    sides: sparse.csr_array
+    judge: np.ndarray
+    n_judges: int
 
 
 def _rows(
-    data: FitData,
-    settings: Settings,
-    judge: np.ndarray,
-    context: np.ndarray,
-    sides: sparse.csr_array,
-    rule: TieRule,
-    ridge: np.ndarray,
-    n_judges: int,
+    data: FitData, settings: Settings, columns: _Columns, rule: TieRule, ridge: np.ndarray
 ) -> SingleComparisons:
     """Comparisons sorted by pair, without those of an item with itself; equal ones are one row."""
-    comparisons, n = data.comparisons, len(data.X)
-    plain = not (settings.side_effect or settings.context or settings.needs_judges)
-    if plain and comparisons.outcome.dtype.kind == "i":
+    has_columns = settings.side_effect or settings.context or settings.needs_judges
+    if not has_columns and data.comparisons.outcome.dtype.kind == "i":
         return _rows_of_pairs(data, rule, ridge)
-    used = (comparisons.left != comparisons.right) & (data.amount > 0)
+    return _rows_of_comparisons(data, settings, columns, rule, ridge)
+
+
+def _rows_of_comparisons(
+    data: FitData, settings: Settings, columns: _Columns, rule: TieRule, ridge: np.ndarray
+) -> SingleComparisons:
+    """A row for each comparison with a context, or for each combination of pair, sides, outcome
+    and judge that occurs.
+    """
+    comparisons, n = data.comparisons, len(data.X)
+    used = np.flatnonzero((comparisons.left != comparisons.right) & (data.amount > 0))
     left, right = comparisons.left[used], comparisons.right[used]
-    outcome, amount = comparisons.outcome[used].astype(float), data.amount[used] / data.weight_unit
-    judge = judge[used] if settings.needs_judges else np.zeros(len(left), dtype=int)
+    outcome = comparisons.outcome[used].astype(float)
+    amount = data.amount[used] / data.weight_unit
+    judge = columns.judge[used] if settings.needs_judges else np.zeros(len(used), dtype=int)
+    n_judges = max(columns.n_judges, 1) if settings.needs_judges else 1
     if not settings.side_effect and not settings.context:  # left and right may change places
         swapped = left > right
         left, right = np.where(swapped, right, left), np.where(swapped, left, right)
@@ -546,13 +584,12 @@ def _rows(
     pair = (np.minimum(left, right), n), (np.maximum(left, right), n)
     if settings.context:
         order = np.argsort(joint_numbers(*pair), kind="stable")
-        amount, context = amount[order], context[used][order]
+        amount = amount[order]
     else:
         kind = (left > right) + 2 * (outcome + 1).astype(np.int64)
-        key = joint_numbers(*pair, (kind, 6), (judge, max(n_judges, 1)))
-        order, amount = _equal_rows(key, amount)
-        context = np.empty((len(order), 0))
-    n_judges = max(n_judges, 1) if settings.needs_judges else 1
+        key = joint_numbers(*pair, (kind, 6), (judge, n_judges))
+        _, order, row = np.unique(key, return_index=True, return_inverse=True)
+        amount = np.bincount(row, amount).astype(float)
     return SingleComparisons(
         X=data.X,
         mean=data.item_moments.mean,
@@ -560,8 +597,8 @@ def _rows(
         right=right[order],
         outcome=outcome[order],
         amount=amount,
-        context=context,
-        sides=sides[np.flatnonzero(used)[order]],
+        context=columns.context[used][order],
+        sides=columns.sides[used[order]],
         judge=judge[order],
         n_judges=n_judges,
         rule=rule,
@@ -571,36 +608,17 @@ def _rows(
     )
 
 
-def _equal_rows(key: np.ndarray, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One row for each key, in the order of the keys, and the amounts (M) of all that have it."""
-    _, first, row = np.unique(key, return_index=True, return_inverse=True)
-    return first, np.bincount(row, amount)
-
-
 def _rows_of_pairs(data: FitData, rule: TieRule, ridge: np.ndarray) -> SingleComparisons:
     """The rows where only who met and who won matters: each pair's losses of low, ties and wins."""
-    pairs, ties, votes = data.pairs, data.tied, data.comparisons
-    lose, win = sum_sides(pairs.lose), sum_sides(pairs.win)
-    if ties is None:
-        ties = np.zeros(len(win))
-    elif data.tally.n_comparisons < 2**52 and np.array_equal(data.amount, np.rint(data.amount)):
-        # halves of whole numbers are exact
-        ties = sum_sides(ties)
-        lose, win = lose - ties / 2, win - ties / 2
-    else:
-        ties = sum_sides(ties)
-        amount = data.amount * (votes.outcome != 0)
-        decided = aggregate_pairs(votes.left, votes.right, votes.outcome, amount, len(data.X))
-        lose, win = decided.lose[0], decided.win[0]
-    number = np.column_stack([lose, ties, win]).ravel()
+    pairs = data.pairs
+    number = np.column_stack(_outcomes_of_pairs(data)).ravel()
     used = np.flatnonzero(number > 0)
     pair, kind = np.divmod(used, 3)
-    low, high = (items[pair].astype(np.intp) for items in (pairs.low, pairs.high))
     return SingleComparisons(
         X=data.X,
         mean=data.item_moments.mean,
-        left=low,
-        right=high,
+        left=pairs.low[pair].astype(np.intp),
+        right=pairs.high[pair].astype(np.intp),
         outcome=kind - 1.0,
         amount=number[used] / data.weight_unit,
         context=np.empty((len(used), 0)),
@@ -612,6 +630,21 @@ def _rows_of_pairs(data: FitData, rule: TieRule, ridge: np.ndarray) -> SingleCom
         slopes=np.ones(1),
         slope_variance=np.zeros(1),
     )
+
+
+def _outcomes_of_pairs(data: FitData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How often low lost, tied and won, for every pair (P)."""
+    pairs, votes = data.pairs, data.comparisons
+    lose, win = sum_sides(pairs.lose), sum_sides(pairs.win)
+    if data.tied is None:
+        return lose, np.zeros(len(win)), win
+    ties = sum_sides(data.tied)
+    halves_are_exact = np.array_equal(data.amount, np.rint(data.amount))
+    if halves_are_exact and data.tally.n_comparisons < 2**52:
+        return lose - ties / 2, ties, win - ties / 2
+    amount = data.amount * (votes.outcome != 0)
+    decided = aggregate_pairs(votes.left, votes.right, votes.outcome, amount, len(data.X))
+    return decided.lose[0], ties, decided.win[0]
 
 
 def judges_of(data: FitData, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
@@ -683,15 +716,36 @@ def effect_notes(effects: Effects, undetermined: np.ndarray, unit: np.ndarray) -
     return notes
 
 
+def maximum_at(rows: SingleComparisons, theta: np.ndarray) -> RowsMaximum:
+    """The maximum where theta is known to be one."""
+    return RowsMaximum(theta, rows.basis(rows.derivatives(theta)), 0, True)
+
+
+class RowsInformation(NamedTuple):
+    """What some comparisons add to the score (p) and to the information (p x p) of parameters."""
+
+    score: np.ndarray
+    information: Any
+
+
+def information_of_design(D: Any, s: OutcomeDerivatives, has_parameter: bool) -> RowsInformation:
+    """D'g and D'WD of parameters with eta = D theta, bordered by those of a tie parameter.
+
+    ``D`` (m x p) is an array, or sparse; so is the information. ``s`` are the derivatives of its
+    rows, as often as they count.
+    """
+    weighted = D.multiply(s.eta_eta[:, None]) if sparse.issparse(D) else s.eta_eta[:, None] * D
+    score, information = D.T @ s.eta, D.T @ weighted
+    if not has_parameter:
+        return RowsInformation(score, information)
+    border = (D.T @ s.eta_t)[:, None]
+    blocks = [[information, border], [border.T, np.array([[s.t_t.sum()]])]]
+    join = partial(sparse.block_array, format="csr") if sparse.issparse(D) else np.block
+    return RowsInformation(np.append(score, s.t.sum()), join(blocks))
+
+
 def information_of_rows(
     rows: SingleComparisons, s: RowDerivatives, some: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+) -> RowsInformation:
     """What ``some`` comparisons add to the score (k) and the information (k x k) of theta."""
-    difference = rows.X[rows.left[some]] - rows.X[rows.right[some]]
-    v = np.hstack([rows.sharpness[some, None] * difference, rows.columns[some].toarray()])
-    score, information = v.T @ s.eta[some], v.T @ (s.eta_eta[some, None] * v)
-    if not rows.rule.has_parameter:
-        return score, information
-    border = v.T @ s.eta_t[some]
-    corner = np.block([[information, border[:, None]], [border[None], s.t_t[some].sum()]])
-    return np.append(score, s.t[some].sum()), corner
+    return information_of_design(rows.design(some), s.part(some), rows.rule.has_parameter)

@@ -394,7 +394,7 @@ def influence(model: RankRegression) -> Influence:
         g, H = np.zeros(len(W)), np.zeros((len(W), len(W)))
         for part in _blocks(len(own), len(W)):
             more = information_of_rows(rows, s, own[part])
-            g, H = g + more[0], H + more[1]
+            g, H = g + more.score, H + more.information
         left, axes = np.linalg.eigh(np.eye(W.shape[1]) - W.T @ H @ W)
         step = W[:d] @ (axes @ ((axes.T @ (W.T @ g)) / np.where(left > NEEDED, left, np.nan)))
         dfbeta[place] = step
@@ -426,7 +426,7 @@ def _influence_on_abilities(fit: Fit, data: Comparisons) -> Influence:
     dfbeta = np.full((n, len(V)), np.nan)
     for i in range(n):
         own = of_items.indices[of_items.indptr[i] : of_items.indptr[i + 1]]
-        H, g = rows.information(own), rows.score(own)
+        g, H = rows.of(own)
         at = np.setdiff1d(H.indices, [i])
         inverse = V[:, at] - np.outer(V[:, i], V[i, at] / V[i, i])  # of A, at these columns
         B = H[at][:, at].toarray()
