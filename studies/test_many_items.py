@@ -46,7 +46,6 @@ def test_messages_give_the_fit_of_the_full_covariance(graph, variance, monkeypat
     truth, found = expit(score[first] - score[second]), []
     for most in (0, N_ITEMS):
         monkeypatch.setattr(item_covariance, "EXACT_ITEMS", most)
-        item_covariance._covariance_of_model.cache_clear()
         model = RankRegression(item_effects=True, inference=None).fit(data)
         p = np.clip(model.predict_proba(asked)[:, 1], 1e-12, 1 - 1e-12)
         loss = -np.mean(truth * np.log(p) + (1 - truth) * np.log1p(-p))

@@ -58,7 +58,9 @@ SWEEPS = 100  # more than any fit has been seen to take; ends one that comes and
 SLOW, SHORTER, SHORTEST = 0.9, 0.7, 0.2
 # Equations within a sweep are solved by conjugate gradients up to these relative residuals, because
 # another sweep follows; the information of theta, which only directs a step, more roughly.
+# On the way to a maximum they are solved: items of tiny weights have tiny residuals.
 ROUGH = 0.01
+SOLVED = 1e-10
 INEXACT = 0.03
 # A sweep works with the information of the last one unless eta moved by FAR, or log sigma^2 by
 # FURTHER: a new one costs as many solutions as theta has parameters.
@@ -83,6 +85,7 @@ class Posterior:
     of the information of theta, effects of items allowed for. ``step_size`` is how far eta moved
     last, in standard errors of one comparison, and ``trace_change`` by what share of itself the
     trace of V did.
+    V is formed for groups of up to ``exact_items`` (None: as many as sweeps usually do).
     Unless terms are ``averaged`` over what is not known of the effects, theta and the effects are
     at the maximum of the likelihood, with a ridge of 1 / sigma^2 on the effects (none if infinite).
     """
@@ -102,6 +105,7 @@ class Posterior:
     step_size: float = np.inf
     trace_change: float = np.inf
     averaged: bool = True
+    exact_items: int | None = None
 
     @cached_property
     def delta(self) -> np.ndarray:
@@ -123,7 +127,7 @@ class Posterior:
     @property
     def rough(self) -> float:
         """Residual of a solution that will do in a sweep."""
-        return ROUGH if self.averaged else CLOSE
+        return ROUGH if self.averaged else SOLVED
 
     @property
     def rho(self) -> float:
@@ -133,13 +137,19 @@ class Posterior:
         total = float(np.sum(self.effect[used] ** 2)) + self.covariance.trace()
         return (total / self.sigma2 - unused) / (len(used) - unused)
 
+    def new_covariance(self, near: Covariance | None = None) -> Covariance:
+        """V by the terms as they are now; ``near`` is one for about the same terms."""
+        weight = self.rows.pair_information(self.derivatives)
+        return posterior_covariance(self.rows.pairs, weight, self.sigma2, near, self.exact_items)
+
     def with_information(self, close: float) -> "Posterior":
         """With the information of theta as the terms have it now, up to a residual."""
         rows, s = self.rows, self.derivatives
         if self.sigma2 == 0:
             return replace(self, solved=np.zeros_like(self.solved), basis=rows.basis(s))
         borders = rows.item_borders(s)
-        solved = self.covariance.times(borders, self.solved, close)
+        near = self.solved if self.solved.any() else None
+        solved = self.covariance.times(borders, near, close)
         return replace(self, solved=solved, basis=rows.basis(s, borders.T @ solved, borders))
 
 
@@ -150,6 +160,7 @@ def start_posterior(
     averaged: bool = True,
     effect: np.ndarray | None = None,
     basis: Basis | None = None,
+    exact_items: int | None = None,
 ) -> Posterior:
     """Before the first sweep: the maximum without effects of items, and none unless given (N).
 
@@ -167,11 +178,14 @@ def start_posterior(
         tau=np.maximum(s.eta_eta, SMALLEST_INFORMATION),
         score=s.eta,
         delta_score=rows.sharpness * s.eta,
-        covariance=posterior_covariance(rows.pairs, rows.pair_information(counted), sigma2),
+        covariance=posterior_covariance(
+            rows.pairs, rows.pair_information(counted), sigma2, exact_items=exact_items
+        ),
         derivatives=counted,
         solved=np.zeros((len(rows.X), len(theta))),
         basis=basis or rows.basis(counted),
         averaged=averaged,
+        exact_items=exact_items,
     )
 
 
@@ -185,7 +199,9 @@ def near_posterior(post: Posterior, prepared: PreparedFit) -> Posterior:
     theta = prepared.first_theta(with_item_effects=True)
     theta = np.insert(theta, d, np.zeros(len(post.theta) - len(theta)))
     sigma2 = known.posterior_sigma2 if post.averaged else post.sigma2
-    post = start_posterior(post.rows, theta, sigma2, post.averaged, effect)
+    post = start_posterior(
+        post.rows, theta, sigma2, post.averaged, effect, exact_items=post.exact_items
+    )
     return post.with_information(post.rough)
 
 
@@ -293,19 +309,18 @@ def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
         )
         delta_score = share * delta_score + (1 - share) * post.delta_score
     s = rows.counted(terms, delta_score)
-    near = post.covariance if post.averaged else None
-    covariance = posterior_covariance(rows.pairs, rows.pair_information(s), post.sigma2, near)
     after = replace(
         post,
         tau=terms.eta_eta,
         score=terms.eta,
         delta_score=delta_score,
-        covariance=covariance,
         derivatives=s,
         n_sweeps=post.n_sweeps + 1,
     )
+    covariance = after.new_covariance(post.covariance if post.averaged else None)
+    after = replace(after, covariance=covariance)
     if fresh:
-        after = after.with_information(INEXACT if after.averaged else CLOSE)
+        after = after.with_information(INEXACT if after.averaged else SOLVED)
     after = stepped(after, *gradients(after), post.rough)
     change = change_of_trace(post.covariance, covariance) if post.averaged else 0.0
     return replace(after, trace_change=change)
@@ -334,10 +349,9 @@ def at_variance(post: Posterior, sigma2: float) -> Posterior:
     if sigma2 in (0, post.sigma2):
         return replace(post, sigma2=sigma2)
     if post.sigma2 == 0:  # effects are yet to be found
-        pairs, weight = post.rows.pairs, post.rows.pair_information(post.derivatives)
-        covariance = posterior_covariance(pairs, weight, sigma2)
-        after = replace(post, sigma2=sigma2, covariance=covariance)
-        if isinstance(covariance, FormedCovariance):  # else it is not worth a solution yet
+        after = replace(post, sigma2=sigma2)
+        after = replace(after, covariance=after.new_covariance())
+        if isinstance(after.covariance, FormedCovariance):  # else it is not worth a solution yet
             after = after.with_information(CLOSE)
         return stepped(after, *gradients(after), post.rough)
     after = replace(post, sigma2=sigma2, covariance=post.covariance.at(sigma2))

@@ -27,6 +27,7 @@ from pairscore.effects.context import (
     with_projection,
 )
 from pairscore.effects.expectation_propagation import (
+    SOLVED,
     Posterior,
     near_posterior,
     propagate,
@@ -44,6 +45,7 @@ from pairscore.effects.item_variance import (
     explained_share,
     fit_item_variance,
     n_shared,
+    polish_variance,
     score_length,
     variance_interval,
     variance_score,
@@ -286,7 +288,8 @@ def _fit_slopes(law: "ItemLaw", prepared: PreparedFit) -> tuple[Posterior, Slope
 def _law_of_items(data: FitData, settings: Settings, held: HeldMaximum) -> "ItemLaw":
     """What the settings say of items' effects, as far as the comparisons allow."""
     if settings.free_abilities:
-        return FreeAbilities(held, data.weight_unit / settings.l2 if settings.l2 else np.inf)
+        sigma2 = data.weight_unit / settings.l2 if settings.l2 else np.inf
+        return FreeAbilities(held, sigma2, settings.judge_slopes)
     rows = held.prepared.rows
     fewest = FEWEST_ITEMS if len(rows.mean) else FEWEST_ABILITIES
     if settings.item_effects and n_shared(rows) >= fewest and not held.endless:
@@ -350,10 +353,13 @@ class FreeAbilities:
 
     held: HeldMaximum
     sigma2: float
+    has_slopes: bool
 
     def start(self) -> Posterior:
         rows, theta = self.held.prepared.rows, self.held.top.theta
-        return start_posterior(rows, theta, self.sigma2, averaged=False)
+        # slopes of judges need variances, else products with V will do, and none is formed
+        exact_items = None if self.has_slopes else 0
+        return start_posterior(rows, theta, self.sigma2, averaged=False, exact_items=exact_items)
 
     def fit(self, post: Posterior) -> Posterior:
         return propagate(post, self.sigma2, AT_MAXIMUM)
@@ -366,9 +372,14 @@ class FreeAbilities:
 
     def finish(self, post: Posterior, slopes: Slopes | None) -> JointFit:
         post = post if slopes is None else self.fit(post)
-        weight = information_of_pairs(post)
-        exact = posterior_covariance(post.rows.pairs, weight, self.sigma2, exact_items=MOST_ITEMS)
-        post = replace(post, covariance=exact)
+        post = replace(post, exact_items=MOST_ITEMS)
+        post = replace(post, covariance=post.new_covariance())
+        if len(post.theta):
+            post = post.with_information(SOLVED)
+        if post.share_of_coin != 1:
+            pairs, weight = post.rows.pairs, information_of_pairs(post)
+            covariance = posterior_covariance(pairs, weight, self.sigma2, exact_items=MOST_ITEMS)
+            post = replace(post, covariance=covariance)
         converged = post.step_size < AT_MAXIMUM
         top = RowsMaximum(self.held.top.theta, post.basis, post.n_sweeps, converged)
         is_endless = self.held.endless or endless(post.rows, top)
@@ -425,7 +436,7 @@ class NormalEffects:
         if search is None or slopes is not None:  # its scores are those of other slopes
             search = VarianceSearch(post)
         post = fit_item_variance(search)
-        likeliest = variance_interval(post, search)
+        post, likeliest = polish_variance(post, variance_interval(post, search))
         variance = corrected_for_coefficients(post, likeliest)
         noticed = variance.sigma2 > NOTICED * likeliest.sigma2
         post = propagate(post, variance.sigma2 if noticed else likeliest.sigma2)

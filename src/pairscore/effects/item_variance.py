@@ -18,6 +18,7 @@ from pairscore.core.links import Link
 from pairscore.core.optimise import solve_falling
 from pairscore.core.pair_graph import Pairs
 from pairscore.effects.expectation_propagation import Posterior, at_variance, propagate
+from pairscore.effects.item_covariance import POLISHED_ITEMS, FormedCovariance, are_blocks_formed
 from pairscore.effects.rows import RowDerivatives, SingleComparisons, laplacian
 from pairscore.estimators.fit_data import FitData
 
@@ -183,13 +184,14 @@ class LikelihoodFall(NamedTuple):
 class ItemVariance:
     """sigma^2 with its 95 % interval, and how theta shifts with it.
 
-    ``theta_shift`` (k) is the shift for one standard error of log sigma^2.
+    ``theta_shift`` (k) is the shift for one standard error of log sigma^2, which is ``log_error``.
     """
 
     sigma2: float
     low: float
     high: float
     theta_shift: np.ndarray
+    log_error: float
 
 
 def corrected_for_coefficients(post: Posterior, variance: ItemVariance) -> ItemVariance:
@@ -275,7 +277,7 @@ def variance_interval(post: Posterior, search: VarianceSearch) -> ItemVariance:
     if post.sigma2 == 0:
         search.score(lowest)
         high = _end(search, lowest, highest, 0.7)
-        return ItemVariance(0.0, 0.0, high, np.zeros_like(post.theta))
+        return ItemVariance(0.0, 0.0, high, np.zeros_like(post.theta), WIDEST)
     x = min(search.points, key=lambda one: abs(one - np.log(post.sigma2)))
     search.score(x - STEP)
     is_sure = 1 / np.sqrt(search.curvature(x, x - STEP)) < SURE
@@ -294,7 +296,31 @@ def variance_interval(post: Posterior, search: VarianceSearch) -> ItemVariance:
         low, high = sigma2 / reach, sigma2 * reach
     thetas = np.array([search.points[one].theta for one in xs])
     shift = error * np.gradient(thetas, xs, axis=0)[here]
-    return ItemVariance(sigma2, low, high, shift)
+    return ItemVariance(sigma2, low, high, shift, error)
+
+
+def polish_variance(post: Posterior, variance: ItemVariance) -> tuple[Posterior, ItemVariance]:
+    """The same with V formed in full, if it is not: sweeps at the likeliest sigma^2, and one more
+    step of Newton's method, by which the interval moves as well.
+
+    So the search costs what messages do, and ends where one with blocks of V throughout does.
+    """
+    pairs = post.rows.pairs
+    is_formed = isinstance(post.covariance, FormedCovariance)
+    if post.sigma2 == 0 or is_formed or not are_blocks_formed(pairs, POLISHED_ITEMS):
+        return post, variance
+    exact = replace(post, sigma2=variance.sigma2, exact_items=POLISHED_ITEMS)
+    exact = replace(exact, covariance=exact.new_covariance()).with_information(ROUGH)
+    search = VarianceSearch(exact)
+    step = search.penalised(float(np.log(variance.sigma2))) * variance.log_error**2
+    factor = float(np.exp(np.clip(step, -LONGEST, LONGEST)))
+    moved = replace(
+        variance,
+        sigma2=factor * variance.sigma2,
+        low=factor * variance.low,
+        high=factor * variance.high,
+    )
+    return search.post, moved
 
 
 def _end(search: VarianceSearch, start: float, limit: float, step: float) -> float:
