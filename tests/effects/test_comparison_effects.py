@@ -12,7 +12,7 @@ from sklearn.model_selection import cross_val_score
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, compare, load
 from pairscore.core.links import Logit
 from pairscore.core.ties import TieRule
-from pairscore.effects.predictor import judge_names
+from pairscore.effects.predictor import judge_labels
 from pairscore.effects.rows import _Columns, _rows_of_comparisons, prepare_fit
 from pairscore.errors import (
     CollinearFeaturesWarning,
@@ -457,7 +457,7 @@ def test_pairs_without_their_context_are_told_how_to_have_it():
     ],
 )
 def test_judges_are_called_as_their_table_calls_them(judges, names):
-    assert judge_names(judges) == names
+    assert judge_labels(judges) == names
 
 
 @pytest.mark.parametrize("item_effects", [True, False])

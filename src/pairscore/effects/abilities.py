@@ -38,8 +38,9 @@ from pairscore.estimators.results import Fit, Note
 from pairscore.estimators.settings import Settings
 
 UNBEATEN = "some items won, or lost, every comparison with the others"
-QUASI_STEPS, QUASI_CLOSE = 50, 1e-9  # of quasi-variances, and a relative step that is none
-MOST_ABILITIES = 3000  # items with an ability each, of which an inverse is formed
+# Steps of quasi-variances shrink by a constant factor, to a relative one that shows in no digit.
+QUASI_STEPS, QUASI_CLOSE = 50, 1e-9
+MOST_ABILITIES = 3000  # of which an inverse is formed: a second, and 72 MB
 NEEDED = 1e-9  # share of the information of an effect that others leave, if it is determined
 
 

@@ -28,10 +28,10 @@ from pairscore.effects.rows import RowsMaximum, SingleComparisons, laplacian
 from pairscore.errors import PairscoreError, first_few
 from pairscore.estimators.fit_data import FitData
 
-LEAST_REST = 0.1  # share of a column that must vary within items
+LEAST_REST = 0.1  # share of a column within items: with less, its error is three times as wide
 NO_REST = 1e-4  # share that is rounding
 LEVEL = 0.05  # p-value, times the number of columns, up to which one is related to the items
-COSTLY = 1.5  # how many times wider an error is, from which on it is said
+COSTLY = 1.5  # how many times wider an error is, from which on a reader should know
 
 
 @dataclass(frozen=True)

@@ -16,23 +16,31 @@ from pairscore.core.ties import OutcomeLaw
 from pairscore.effects.expectation_propagation import Cavities, Posterior, cavities
 from pairscore.effects.item_covariance import MOST_ENTRIES, FormedCovariance
 from pairscore.effects.panel import FEW_JUDGES
-from pairscore.effects.predictor import judge_names
+from pairscore.effects.predictor import judge_labels
 from pairscore.effects.rows import PreparedFit, SingleComparisons, scale_rows
 from pairscore.errors import FewJudgesWarning, SeparationWarning, plural
 from pairscore.estimators.results import REACH, Judges, Note
 from pairscore.estimators.settings import Settings
 
-SMALLEST_SPREAD = 0.02  # judges who differ less than this are alike
-LARGEST_SPREAD = 2.0  # beyond, a third of the judges would vote against the others
-CONTRADICTING = 0.99 * LARGEST_SPREAD  # spread of slopes that would rather be endless
+# The spread of slopes: below the least one judges are alike for any use, beyond the largest a third
+# of them would vote against the others, and near it (CONTRADICTING) it would rather be endless.
+SMALLEST_SPREAD, LARGEST_SPREAD = 0.02, 2.0
+CONTRADICTING = 0.99 * LARGEST_SPREAD
+N_SPREADS = 100  # that are averaged over, 5 % apart: finer changes no error by a thousandth
+ENOUGH_INFORMATION = 4.0  # of a slope, to have one: a standard error of a half, below mostly prior
+# Of what is known of a slope, at least LEAST_KNOWN is left by items and theta: the share is that of
+# linear equations, and noise where it is small; NO_INFORMATION keeps divisions.
+LEAST_KNOWN, NO_INFORMATION = 0.05, 1e-9
 MOST_KNOWN = 0.9  # share of comparisons that an earlier fit had, to start from its slopes
-ENOUGH_INFORMATION = 4.0  # of a slope: a standard error of a half
-N_SPREADS = 100  # that are averaged over
-MOST_LOOKS = 400  # slopes whose share of wrong votes is worked out
-SHOWN_PAIRS = 1000  # comparisons that stand for all in the share of wrong votes
+# Steps of slopes: beyond LONGEST_STEP the rest has to follow first; one that leads back by more
+# than SWINGS_ON of the last would not die away, and is halved, to LEAST_DAMPING: less would creep.
 LONGEST_STEP = 0.5
-SWINGS_ON = 0.7  # of the last step, from which on steps to and fro do not die away
-SMALLEST_SHARE = 0.1  # of a step
+SWINGS_ON = 0.7
+LEAST_DAMPING = 0.1
+# The share of wrong votes is a smooth function of the slope: worked out at some slopes, over some
+# comparisons, so that thousands of judges cost what hundreds do; it is shown with two digits.
+MOST_SLOPES = 400
+SHOWN_PAIRS = 1000
 
 
 def spread_of_slopes(slope: np.ndarray, variance: np.ndarray) -> float:
@@ -106,11 +114,11 @@ class VotesSeen:
         z, chance = normal_grid(0.0) if np.any(sd > 0) else (np.zeros(1), np.ones(1))
         size = np.abs(self.delta[some, None] + sd[:, None] * z)
         weight = self.amount[some, None] * chance
-        looked_at = np.unique(slopes)
-        if len(looked_at) > MOST_LOOKS:  # the share is a smooth function of the slope
-            looked_at = np.linspace(looked_at[0], looked_at[-1], MOST_LOOKS)
-        shares = [self.law.share_flipped(one * size, weight) for one in looked_at]
-        return np.interp(slopes, looked_at, shares)
+        shown = np.unique(slopes)
+        if len(shown) > MOST_SLOPES:  # the share is a smooth function of the slope
+            shown = np.linspace(shown[0], shown[-1], MOST_SLOPES)
+        shares = [self.law.share_flipped(one * size, weight) for one in shown]
+        return np.interp(slopes, shown, shares)
 
 
 def judge_table(
@@ -176,8 +184,8 @@ def slope_equations(post: Posterior) -> SlopeEquations:
     left = known - _through_items(post, on_items)
     left -= np.sum((across @ post.basis.transform) ** 2, axis=1)
     share = np.divide(left, alone, out=np.ones(n_judges), where=alone > 0)
-    information = np.clip(share, 0.05, 1.0) * information
-    return SlopeEquations(score, known, np.maximum(information, 1e-9))
+    information = np.clip(share, LEAST_KNOWN, 1.0) * information
+    return SlopeEquations(score, known, np.maximum(information, NO_INFORMATION))
 
 
 def _slope_scores(post: Posterior, others: Cavities) -> tuple[np.ndarray, np.ndarray]:
@@ -215,7 +223,7 @@ class Slopes:
     """Slopes of all judges (J) with their variance, and the spread among them.
 
     Judges who are not among those with slopes of their ``own`` are taken for average. ``step`` is
-    the last one that the equations asked for, and ``taken`` the share of it that was gone.
+    the last one that the equations asked for, and ``damping`` the share of it that was gone.
     """
 
     slope: np.ndarray
@@ -223,7 +231,7 @@ class Slopes:
     spread: float
     own: np.ndarray
     step: np.ndarray | None = None
-    taken: float = 1.0
+    damping: float = 1.0
 
     @classmethod
     def average(cls, n_judges: int, own: np.ndarray) -> "Slopes":
@@ -249,23 +257,23 @@ def step_slopes(post: Posterior, before: Slopes | None, prepared: PreparedFit) -
     kept = 1 / (equations.information[own] + 1 / spread**2)
     step = kept * (equations.score[own] - (slope - 1) / spread**2)
     step -= kept / kept.sum() * step.sum()  # slopes keep their average
-    step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
-    taken = _share_to_take(step, before)
+    step *= LONGEST_STEP / max(float(np.abs(step).max()), LONGEST_STEP)
+    damping = _damping(step, before)
     slopes, variance = np.ones(n_judges), np.zeros(n_judges)
-    slopes[own], variance[own] = slope + taken * step, variance_over_spreads(free, alone)
-    after = Slopes(slopes, variance, spread, own, step, taken)
+    slopes[own], variance[own] = slope + damping * step, variance_over_spreads(free, alone)
+    after = Slopes(slopes, variance, spread, own, step, damping)
     return _as_before(after, prepared) if is_first else after
 
 
-def _share_to_take(step: np.ndarray, before: Slopes) -> float:
+def _damping(step: np.ndarray, before: Slopes) -> float:
     """Half of the share before, if a step leads back about as far as the last one came.
 
     Slopes and the rest are found in turn, and with few judges might swing about the maximum.
     """
     last = before.step
     if last is None or float(step @ last) > -SWINGS_ON * float(last @ last):
-        return before.taken
-    return max(before.taken / 2, SMALLEST_SHARE)
+        return before.damping
+    return max(before.damping / 2, LEAST_DAMPING)
 
 
 def _as_before(slopes: Slopes, prepared: PreparedFit) -> Slopes:
@@ -277,9 +285,9 @@ def _as_before(slopes: Slopes, prepared: PreparedFit) -> Slopes:
     if earlier is None or earlier.n_comparisons.sum() < MOST_KNOWN * prepared.rows.n_comparisons:
         return slopes
     own, found = slopes.own, np.array([earlier.slope, earlier.std_error**2])
-    known = dict(zip(judge_names(earlier.name), found.T, strict=True))
+    known = dict(zip(judge_labels(earlier.name), found.T, strict=True))
     slope, variance = slopes.slope.copy(), slopes.variance.copy()
-    for judge, name in zip(own, judge_names(prepared.judges[own]), strict=True):
+    for judge, name in zip(own, judge_labels(prepared.judges[own]), strict=True):
         slope[judge], variance[judge] = known.get(name, (slope[judge], variance[judge]))
     slope[own] -= slope[own].mean() - 1  # slopes keep their average
     return replace(slopes, slope=slope, variance=np.nan_to_num(variance))

@@ -11,15 +11,15 @@ from pairscore.core.quantiles import p_in_words
 from pairscore.core.sandwich import sum_per_item, sum_per_pair
 from pairscore.core.shares import ItemPairs, share_interval, weighted_mean
 from pairscore.data.comparisons import Comparisons
-from pairscore.effects.predictor import judge_names
+from pairscore.effects.predictor import judge_labels
 from pairscore.errors import plural
 
 FEW_JUDGES = 10  # below, intervals hold for these judges
 FEWEST_EFFECTIVE = 3.0  # as many judges who are equally busy, of ten or more: 2 degrees of freedom
-FEWEST_ANSWERS = 5  # of a judge whose taste is tested
-MOST_JUDGES = 100  # whose tastes are tested
+FEWEST_ANSWERS = 5  # of a judge whose taste is tested: sums of fewer are no normal law
+MOST_JUDGES = 100  # whose tastes are tested: the design effect is a pass for each
 MOST_TESTED, MOST_NUMBERS = 50_000, 4_000_000  # comparisons, and times features: a second at most
-MOST_TASTED = 300  # items without features
+MOST_TASTED = 300  # items without features, of which each is a column
 TINY_SHARE = 1e-9  # of the largest standard deviation: a column that does not vary
 CLEARLY = 0.05  # level at which judges are said to differ
 AGREEMENT_WORDS = {
@@ -114,7 +114,7 @@ def _agreement(kind: str, shares: np.ndarray, pairs: ItemPairs, accuracy: float)
 
 
 @dataclass(frozen=True)
-class Panel:
+class JudgePanel:
     """The judges of some comparisons: how many, and of how many who are equally busy.
 
     ``effective`` is (sum of n_j)^2 / sum of n_j^2, n_j the comparisons of each; ``all_named`` is
@@ -145,20 +145,20 @@ class Panel:
         return "this judge" if self.n_judges == 1 else f"these {self.n_judges:,} judges"
 
 
-def panel_of(data: Comparisons) -> Panel:
+def panel_of(data: Comparisons) -> JudgePanel:
     """Who judged, by weight times count, without comparisons of an item with itself."""
     names, judge, named = judge_codes(data)
     used = named & (data.left != data.right)
     number = np.bincount(judge[used], data.amount[used], len(names))
     number = number[number > 0]
     effective = float(number.sum() ** 2 / (number @ number)) if len(number) else 0.0
-    return Panel(len(number), effective, bool(named.all()))
+    return JudgePanel(len(number), effective, bool(named.all()))
 
 
 def judge_codes(data: Comparisons) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Names of the judges, the place of each comparison's among them, and whether it has one."""
     assert data.judge is not None
-    plain = data.judge if data.judge.dtype.kind not in "fO" else np.array(judge_names(data.judge))
+    plain = data.judge if data.judge.dtype.kind not in "fO" else np.array(judge_labels(data.judge))
     names, judge = np.unique(plain, return_inverse=True)
     is_name = [bool(name.strip()) and name not in ("None", "nan") for name in names.astype(str)]
     return names, judge, np.array(is_name, dtype=bool)[judge]
@@ -224,7 +224,7 @@ def judge_tastes(
     statistic = between / ((J - 1) * k) / (within / ((M - J) * k)) / design_effect
     p = float(fdtrc(df, df_error, statistic))
     weigh = "weigh the features differently" if by_items else "order the items differently"
-    these = Panel(J, J, True).in_words
+    these = JudgePanel(J, J, True).in_words
     words = f"{these} {weigh} ({p_in_words(p)})"
     words = words if p <= CLEARLY else f"no sign that {words}"
     return {

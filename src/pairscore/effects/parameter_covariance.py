@@ -49,12 +49,12 @@ def parameter_covariance(
             leverage_whitener(data, settings),
         )
         counts = inflation > 0
-        meat = item_meat(rows, contributions(post), inflation)
+        meat = item_meat(rows, net_contributions(post), inflation)
         robust = bread @ meat @ bread.T
         covariance = sandwich(bread, rows.information(post.derivatives) - rows.ridge, meat)
     if settings.inference != "items+judges":
         return covariance
-    of_judges = bread @ judge_meat(rows, contributions(post), counts) @ bread.T
+    of_judges = bread @ judge_meat(rows, net_contributions(post), counts) @ bread.T
     # sharing judges too only ever adds variance
     return floored_covariance(robust + of_judges, covariance, 1.0)
 
@@ -75,7 +75,7 @@ def _classical_covariance(post: Posterior) -> np.ndarray:
     return classical if excess is None else less_ties(classical, bread @ excess @ bread.T)
 
 
-def contributions(post: Posterior) -> Contributions:
+def net_contributions(post: Posterior) -> Contributions:
     """What comparisons add to the equations of theta, net of the items' effects."""
     rows, s, solved = post.rows, post.derivatives, post.solved
     add = rows.contributions(s, post.theta)

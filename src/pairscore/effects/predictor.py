@@ -20,7 +20,7 @@ def comparison_scores(
         return delta
     average, by_whom = (
         float(np.mean(list(sides.values()))),
-        [] if data.judge is None else judge_names(data.judge),
+        [] if data.judge is None else judge_labels(data.judge),
     )
     return delta + (
         average
@@ -41,8 +41,8 @@ def judges_sharpness(data: Comparisons, judges: Judges | None) -> np.ndarray:
     """The slope of every comparison's judge; 1 for a judge not met before."""
     if judges is None or data.judge is None:
         return np.ones(len(data))
-    slope_of = dict(zip(judge_names(judges.name), judges.slope.tolist(), strict=True))
-    return np.fromiter(map(slope_of.get, judge_names(data.judge), repeat(1.0)), float, len(data))
+    slope_of = dict(zip(judge_labels(judges.name), judges.slope.tolist(), strict=True))
+    return np.fromiter(map(slope_of.get, judge_labels(data.judge), repeat(1.0)), float, len(data))
 
 
 def effect_columns(
@@ -56,7 +56,7 @@ def effect_columns(
     if effects is None:
         return np.ones((len(data), int(side_effect is not None)))
     sides = [name for name in effects.of_kind("side") if name != "left"]
-    by_whom = [] if data.judge is None or not sides else judge_names(data.judge)
+    by_whom = [] if data.judge is None or not sides else judge_labels(data.judge)
     own = np.array([f"left, {name}" for name in by_whom])
     columns = np.zeros((len(data), len(effects.names)))
     for place, (name, kind) in enumerate(zip(effects.names, effects.kinds, strict=True)):
@@ -80,8 +80,8 @@ def slope_errors(data: Comparisons, judges: Judges | None) -> np.ndarray:
     """
     if judges is None or data.judge is None:
         return np.zeros(len(data))
-    error_of = dict(zip(judge_names(judges.name), judges.std_error.tolist(), strict=True))
-    names = judge_names(data.judge)
+    error_of = dict(zip(judge_labels(judges.name), judges.std_error.tolist(), strict=True))
+    names = judge_labels(data.judge)
     return np.fromiter(map(error_of.get, names, repeat(judges.spread)), float, len(data))
 
 
@@ -97,7 +97,7 @@ def context_column(data: Comparisons, name: str) -> np.ndarray:
     return data.context[name]
 
 
-def judge_names(judge: np.ndarray) -> list[str]:
+def judge_labels(judge: np.ndarray) -> list[str]:
     """What judges are called, as text: 1.0 is judge 1, as it was before some value was missing."""
     values: list[Any] = judge.tolist()
     if judge.dtype.kind not in "fO" or set(map(type, values)) <= {str}:

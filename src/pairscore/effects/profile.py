@@ -11,9 +11,11 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.criteria import kept_likelihood
 from pairscore.estimators.results import Fit, comparisons_of_fit
 
-PROFILE_STEPS = 100
-LARGEST_MOVE = 2.0  # of a comparison's eta in one step along a profile
+# A step moves no comparison's eta by more than LARGEST_MOVE, beyond which its quadratic says little
+# of a link; it ends where none moves by NO_MOVE, or has no end after PROFILE_STEPS (mostly 5).
+LARGEST_MOVE = 2.0
 NO_MOVE = 1e-9
+PROFILE_STEPS = 100
 
 
 def profile_ends(

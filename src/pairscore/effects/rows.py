@@ -33,7 +33,7 @@ from pairscore.core.passes import difference_pass, net_pass
 from pairscore.core.scale import share_of_coin
 from pairscore.core.ties import OutcomeDerivatives, TieRule
 from pairscore.data.comparisons import refuse_missing_judges
-from pairscore.effects.predictor import context_column, judge_names
+from pairscore.effects.predictor import context_column, judge_labels
 from pairscore.errors import (
     CollinearFeaturesWarning,
     PairscoreError,
@@ -48,11 +48,11 @@ from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import Effects, Estimate, Fit, Note
 from pairscore.estimators.settings import Settings
 
-BLOCK_NUMBERS = 4_000_000  # contributions of comparisons that are held at a time
+BLOCK_NUMBERS = 4_000_000  # of contributions that are held at a time: 32 MB
 LARGEST_MOVE = 0.5  # of eta in one step, up to which the loss is close to its quadratic
 Contributions = Callable[[np.ndarray], np.ndarray]
-MOST_SIDES = 300  # judges with a side of their own
-ENDLESS = 30.0  # standard error of an effect times the usual size of its column
+MOST_SIDES = 300  # of judges: each is a column of the information, which is dense
+ENDLESS = 30.0  # standard error of eta by one effect: beyond, it explains all that it touches
 
 
 def laplacian(pairs: Pairs, weight: np.ndarray, ridge: float = 0.0) -> sparse.csr_array:
@@ -660,7 +660,7 @@ def judges_of(data: FitData, settings: Settings) -> tuple[np.ndarray, np.ndarray
     if settings.needs_judges:
         refuse_missing_judges(judge)
     return np.unique(
-        np.array(judge_names(judge)) if judge.dtype.kind in "fO" else judge, return_inverse=True
+        np.array(judge_labels(judge)) if judge.dtype.kind in "fO" else judge, return_inverse=True
     )
 
 
