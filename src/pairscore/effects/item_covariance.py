@@ -494,7 +494,8 @@ class MessageCovariance:
 
 def random_signs(n_rows: int, n_columns: int) -> np.ndarray:
     """A matrix of +1 and -1, always the same one."""
-    return np.random.default_rng(SIGNS_SEED).choice([-1.0, 1.0], (n_rows, n_columns))
+    rng = np.random.default_rng(SIGNS_SEED)
+    return rng.choice([-1.0, 1.0], (n_rows, n_columns))
 
 
 def tree_variances(
