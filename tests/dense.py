@@ -1,5 +1,7 @@
 """A slow twin of every estimator without effects: dense matrices, double precision, loops.
 
+tests/dense_effects.py does the same for likelihoods with effects of sides, context and ties.
+
 It forms the difference of every comparison, climbs by Newton's method along the singular vectors of
 the differences, and sums the item-robust covariance over every two comparisons that share an item.
 Nothing is shared with the package but the definitions of docs/explanation/methods.md and
@@ -11,12 +13,14 @@ intervals.md; links are SciPy's functions. Small-sample rules are those stated t
 - item-robust variances below half of the classical ones are raised to it;
 - with no more items than features plus one, intervals are classical;
 - ties as half wins take their share off the classical variance;
-- of a closed form, the guard's shift is added as variance, and `split` adds the error of its items.
+- of a closed form, the guard's shift is added as variance, and `split` adds the error of its items;
+- a ridge is in the leverage as in a closed form: l2 sd^2 / (4 f'(0)^2) on the scatter of items.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.optimize import linprog
 from scipy.special import expit, log_ndtr
 
@@ -73,10 +77,24 @@ class Answer:
 # -- links -------------------------------------------------------------------------------------
 
 
+def secant(x):
+    """The law of the hyperbolic secant, of the kind of link that a user brings."""
+    with np.errstate(over="ignore"):
+        return 2 / np.pi * np.arctan(np.exp(np.pi / 2 * np.asarray(x, dtype=float)))
+
+
+def secant_density(x):
+    far = -np.pi / 2 * np.abs(x)
+    return np.exp(far) / (1 + np.exp(2 * far))
+
+
 def win_terms(link, x):
     """f, f'/f at x, and minus the second derivative of log f."""
     if link == "logit":
         return expit(x), expit(-x), expit(x) * expit(-x)
+    if link == "secant":
+        ratio = secant_density(x) / secant(x)
+        return secant(x), ratio, ratio * (np.pi / 2 * np.tanh(np.pi / 2 * x) + ratio)
     ratio = np.exp(-0.5 * x * x - log_ndtr(x)) / np.sqrt(2 * np.pi)
     return np.exp(log_ndtr(x)), ratio, ratio * (x + ratio)
 
@@ -94,19 +112,25 @@ def row_terms(link, eta, outcome, amount):
 # -- estimators ----------------------------------------------------------------------------------
 
 
-def maximise(link, design, outcome, amount):
-    """Newton's method on a design (M x r) with orthonormal columns, or nearly; halved steps."""
+def maximise(link, design, outcome, amount, ridge=0.0):
+    """Newton's method on a design (M x r) with orthonormal columns, or nearly; halved steps.
+
+    Half of at' ridge at is taken off the log-likelihood, ridge (r x r).
+    """
+    ridge = ridge + np.zeros((design.shape[1], design.shape[1]))
 
     def value(at):
         eta = design @ at
         f = np.maximum(win_terms(link, eta)[0], 1e-300)
         g = np.maximum(win_terms(link, -eta)[0], 1e-300)
-        return amount @ ((0.5 + 0.5 * outcome) * np.log(f) + (0.5 - 0.5 * outcome) * np.log(g))
+        won = 0.5 + 0.5 * outcome
+        return amount @ (won * np.log(f) + (1 - won) * np.log(g)) - 0.5 * at @ ridge @ at
 
     at = np.zeros(design.shape[1])
     for _ in range(200):
         score, observed, *_ = row_terms(link, design @ at, outcome, amount)
-        step = np.linalg.solve((observed[:, None] * design).T @ design, design.T @ score)
+        information = (observed[:, None] * design).T @ design + ridge
+        step = np.linalg.solve(information, design.T @ score - ridge @ at)
         before = value(at)
         while value(at + step) < before - 1e-9 * abs(before):
             step = step / 2
@@ -150,15 +174,40 @@ def is_separated(data: Data) -> bool:
     return bool(-best.fun > 1e-7)
 
 
-def fit(data: Data, method="mle", inference="items", link="logit") -> Answer:
-    """The answer of a method to data that are not separated."""
+def spread(X, exposures):
+    """Mean and standard deviation of features (d), each item as often as it was compared."""
+    mean = exposures @ X / exposures.sum()
+    sd = np.sqrt(exposures @ (X - mean) ** 2 / exposures.sum())
+    sd[sd <= 1e-13 * np.abs(mean)] = 0.0
+    return mean, sd
+
+
+def slope_at_zero(link):
+    f, of_win, _ = win_terms(link, np.zeros(1))
+    return float(f[0] * of_win[0])
+
+
+def fit(
+    data: Data,
+    method="mle",
+    inference="items",
+    link="logit",
+    *,
+    side=False,
+    l2=0.0,
+    shrinkage=0.0,
+) -> Answer:
+    """The answer of a method to data that are not separated.
+
+    With a side effect, its value and covariance come last; that of `mle`, and its ridge, are in
+    tests/dense_effects.py.
+    """
+    assert method != "mle" or not (side or l2)
     second = data.second_half
     data = data.counted()
     n, d = data.X.shape
     exposures = np.bincount(data.left, data.weight, n) + np.bincount(data.right, data.weight, n)
-    mean = exposures @ data.X / exposures.sum()
-    sd = np.sqrt(exposures @ (data.X - mean) ** 2 / exposures.sum())
-    sd[sd <= 1e-13 * np.abs(mean)] = 0.0
+    mean, sd = spread(data.X, exposures)
     D = data.X[data.left] - data.X[data.right]
     if np.count_nonzero(exposures) <= d + 1:
         inference = "model"
@@ -168,11 +217,31 @@ def fit(data: Data, method="mle", inference="items", link="logit") -> Answer:
     if method == "mle":
         return Answer(*_likelihood(data, D @ W, W, inference, link, exposures, mean), undetermined)
     S, M = _covariance_of(method, data, D, exposures, mean, second), data.weight.sum()
-    if method != "paired":  # all that differs among items
+    S = (1 - shrinkage) * S + shrinkage * np.diag(np.diag(S))
+    if method == "pooled":  # all that differs among items
         W, _ = determined((data.X - mean)[exposures > 0], sd)
-    inverse = W @ np.linalg.inv(W.T @ (S * M) @ W) @ W.T
-    form = _closed_form(data, D, inverse, method, inference, link, exposures, mean, second)
-    return Answer(*form, undetermined)
+    if method == "paired" and shrinkage:  # each feature that differs
+        W = np.eye(d)[:, D.any(axis=0)] / np.where(sd > 0, sd, 1.0)[:, None]
+    if method == "split":  # and among those behind the covariance
+        W, constant = determined(second - second.mean(axis=0), second.std(axis=0))
+        undetermined = undetermined | constant
+    of_ridge = second.std(axis=0) if method == "split" else sd
+    penalty = l2 * of_ridge**2 / (4 * slope_at_zero(link) ** 2)
+    L = W @ np.linalg.inv(np.linalg.cholesky(W.T @ (S * M + np.diag(penalty) / 2) @ W)).T
+    of_leverage = l2 * sd**2 / (4 * slope_at_zero(link) ** 2)
+    freedom = float(np.vdot(L, M * S @ L)) if l2 else L.shape[1]
+    ridge = Ridge(l2 * (L.T * of_ridge**2) @ L, of_leverage, freedom)
+    form = _closed_form(data, D, L, method, inference, link, exposures, mean, second, side, ridge)
+    return Answer(*form, np.append(undetermined, np.zeros(int(side), dtype=bool)))
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """Of a closed form along L: what acts on its scale (r x r), the leverage (d), the freedom."""
+
+    of_scale: np.ndarray
+    of_leverage: np.ndarray
+    freedom: float
 
 
 def _likelihood(data, along, W, inference, link, exposures, mean):
@@ -189,8 +258,7 @@ def _likelihood(data, along, W, inference, link, exposures, mean):
         of_loss = win_terms(link, -(basis @ at))[1]
         taken = 0.25 * data.weight * (data.outcome == 0) * (of_win + of_loss) ** 2
         taken = J @ ((taken[:, None] * basis).T @ basis) @ J.T
-        covariance = less_ties(J @ model @ J.T, back @ taken @ back.T, back)
-        return back @ at, covariance
+        return back @ at, back @ less_ties(J @ model @ J.T, taken, back) @ back.T
     meat = dyadic_meat(data, score[:, None] * basis, exposures, mean)
     unit = data.weight @ data.weight / data.weight.sum()
     V = floored(J @ meat @ J.T, unit * J @ model @ J.T, SMALLEST_RATIO)
@@ -198,14 +266,15 @@ def _likelihood(data, along, W, inference, link, exposures, mean):
 
 
 def less_ties(model, taken, back):
-    """Classical covariance of coefficients less that of ties, half of what is left at least."""
-    whole = back @ model @ back.T
+    """Classical covariance (r x r) less that of ties, half of what is left at least.
+
+    What is left is averaged over the coefficients, which are ``back`` times the parameters.
+    """
     if not taken.any():
-        return whole
-    left = max(1 - np.mean(np.diag(taken) / np.diag(whole)), SMALLEST_SHARE)
-    inverse = np.linalg.pinv(back)
-    floor = floored(inverse @ (whole - taken) @ inverse.T, model, SMALLEST_RATIO * left)
-    return back @ floor @ back.T
+        return model
+    whole, less = (np.einsum("ij,jk,ik->i", back, one, back) for one in (model, taken))
+    left = max(1 - np.mean(less[whole > 0] / whole[whole > 0]), SMALLEST_SHARE)
+    return floored(model - taken, model, SMALLEST_RATIO * left)
 
 
 def _covariance_of(method, data, D, exposures, mean, second):
@@ -220,68 +289,81 @@ def _covariance_of(method, data, D, exposures, mean, second):
     return (data.weight[:, None] * D).T @ D / (2 * M)
 
 
-def _closed_form(data, D, inverse, method, inference, link, exposures, mean, second):
-    """Coefficients on the link's scale, with the guard, and their covariance."""
-    a, y, n = data.weight, data.outcome, len(data.X)
-    b = inverse @ (D.T @ (a * y))
-    x = D @ b
-    factor = float(maximise(link, (x / np.linalg.norm(x))[:, None], y, a)[0] / np.linalg.norm(x))
+def _closed_form(data, D, L, method, inference, link, exposures, mean, second, side, ridge):
+    """Coefficients on the link's scale, with the guard, the side effect, and their covariance.
+
+    Along L (d x r), with which L'(SM + ridge)L = I: a closed form b = L c has c = L'D'(a y).
+    """
+    a, y, n, r = data.weight, data.outcome, len(data.X), L.shape[1]
+    along_L = D @ L
+    c = along_L.T @ (a * y)
+    x = along_L @ c
+    scale_design = np.column_stack([x, np.ones(len(x))])[:, : 1 + side]
+    unit = np.linalg.norm(scale_design, axis=0)
+    of_scale = np.diag([float(c @ ridge.of_scale @ c), 0.0][: 1 + side])
+    at = maximise(link, scale_design / unit, y, a, of_scale / np.outer(unit, unit)) / unit
+    factor = float(at[0])
     net = np.bincount(data.left, a * y, n) - np.bincount(data.right, a * y, n)
     along = np.bincount(data.left, a * x, n) - np.bincount(data.right, a * x, n)
     explained, squares = float(a * y @ x), float(a @ x**2)
     residual = net - explained / squares * along
-    unit = 1 / np.sqrt(np.maximum(np.diag(inverse), 1e-300))
-    freedom = float(np.linalg.matrix_rank(inverse * np.outer(unit, unit), hermitian=True))
+    freedom = ridge.freedom
     if method != "split":
         used = np.count_nonzero(exposures)
         freedom *= (used / max(used - freedom - 1, used / 2)) ** 2
     chance = 2 * freedom * float(residual @ residual) / exposures.sum()
     guard = float(np.clip(1 - chance / explained, 0.05, 1.0)) if explained > 0 else 1.0
 
-    eta = factor * x
+    eta = scale_design @ at
     score, observed, expected, f, density = row_terms(link, eta, y, a)
+    C = (observed[:, None] * scale_design).T @ scale_design + of_scale
+    response = -factor * (observed[:, None] * scale_design).T @ along_L
+    response[0] += score @ along_L - 2 * factor * ridge.of_scale @ c
     z = data.X - mean
-    own = {
-        "paired": (y - 0.5 * x)[:, None] * D,
-        "pooled": (y - 0.5 * z[data.left] @ b)[:, None] * z[data.left]
-        + (-y - 0.5 * z[data.right] @ b)[:, None] * z[data.right],
-        "split": y[:, None] * D,
-    }[method]
-    u = np.column_stack([a[:, None] * own, score * x])
-    C = observed @ x**2
-    response = score @ D - factor * (observed * x) @ D
     if method != "paired":
-        G = (exposures[:, None] * z).T @ z @ b
-        response = (response @ b) * G / (b @ G)
-    on_factor = np.append(response @ inverse, 1.0) / C
-    J = np.outer(b, on_factor)
-    J[:, :-1] += factor * inverse
-    mixed = (2 * a * density * x) @ D
-    variance = ((4 * a * f * (1 - f))[:, None] * D).T @ D
-    model = np.block([[variance, mixed[:, None]], [mixed[None], expected @ x**2]])
-    covariance = J @ model @ J.T
+        Gc = (exposures[:, None] * (z @ L)).T @ (z @ L) @ c
+        response = np.outer(response @ c, Gc) / (c @ Gc)
+    on_scale = np.linalg.inv(C) @ np.column_stack([response, np.eye(1 + side)])
+    J = np.outer(c, on_scale[0])
+    J[:, :r] += factor * np.eye(r)
+    J = np.vstack([J, on_scale[1:]])
+    back = block_diag(L, np.eye(int(side)))
+
+    def bordered(of_outcome, mixed, of_score):
+        border = (mixed[:, None] * scale_design).T @ along_L
+        corner = (of_score[:, None] * scale_design).T @ scale_design
+        first = (of_outcome[:, None] * along_L).T @ along_L
+        return np.block([[first, border.T], [border, corner]])
+
+    covariance = J @ bordered(4 * a * f * (1 - f), 2 * a * density, expected) @ J.T
     if inference == "items":
-        unit = a @ a / a.sum()
+        half = 0.5 * z @ L @ c
+        own = {
+            "paired": (y - 0.5 * x)[:, None] * D,
+            "pooled": (y - half[data.left])[:, None] * z[data.left]
+            - (y + half[data.right])[:, None] * z[data.right],
+            "split": y[:, None] * D,
+        }[method]
         if method == "pooled":
-            u[:, :-1] = net_of_open(u[:, :-1], D, z, exposures)
-        meat = dyadic_meat(data, u, exposures, mean)
+            own = net_of_open(own, D, z, exposures, L)
+        u = np.column_stack([a[:, None] * (own @ L), score[:, None] * scale_design])
+        meat = dyadic_meat(data, u, exposures, mean, ridge.of_leverage)
+        unit = a @ a / a.sum()
         covariance = floored(J @ meat @ J.T, unit * covariance, SMALLEST_RATIO)
     elif np.any(y == 0):
         tied = a * (y == 0)
         slope = win_terms(link, eta)[1] + win_terms(link, -eta)[1]
         of_score = 0.25 * tied * slope**2
-        mixed = (np.sqrt(tied * of_score) * x) @ D
-        taken = np.block(
-            [[(tied[:, None] * D).T @ D, mixed[:, None]], [mixed[None], of_score @ x**2]]
-        )
-        covariance = less_ties(covariance, J @ taken @ J.T, np.eye(len(b)))
+        taken = bordered(tied, np.sqrt(tied * of_score), of_score)
+        covariance = less_ties(covariance, J @ taken @ J.T, back)
     if method == "split":
-        covariance = _with_second_half(covariance, second, b, a.sum() * J[:, :-1])
-    shift = factor * (1 - guard) * b
-    return factor * guard * b, covariance + np.outer(shift, shift)
+        covariance = _with_second_half(covariance, second, L, c, a.sum() * J[:, :r])
+    shift = np.append(factor * (1 - guard) * c, [0.0] * side)
+    covariance = back @ (covariance + np.outer(shift, shift)) @ back.T
+    return back @ np.append(factor * guard * c, at[1:]), covariance
 
 
-def net_of_open(u, D, z, exposures):
+def net_of_open(u, D, z, exposures, L):
     """Contributions of `pooled` less what features that never differ in a pair take of them.
 
     Of an item's features, their regression on those is taken off.
@@ -289,16 +371,18 @@ def net_of_open(u, D, z, exposures):
     V = np.eye(D.shape[1])[:, ~D.any(axis=0) & (exposures @ z**2 > 0)]
     if not V.size:
         return u
-    GV = (exposures[:, None] * z).T @ z @ V
+    GV = np.linalg.lstsq(L @ L.T, V, rcond=None)[0]
     return u - (u @ V) @ np.linalg.inv(V.T @ GV) @ GV.T
 
 
-def _with_second_half(covariance, second, b, by_covariance):
+def _with_second_half(covariance, second, L, c, by_covariance):
     """What the items behind the covariance of `split` add, each left out in turn."""
     n, d = second.shape
     z = second - second.mean(axis=0)
-    leverage = 1 / n + np.einsum("ij,jk,ik->i", z, np.linalg.pinv(z.T @ z, hermitian=True), z)
-    each = z * ((z @ b) / (1 - np.minimum(leverage, LARGEST_LEVERAGE)))[:, None]
+    basis, size, _ = np.linalg.svd(z / np.where(z.any(axis=0), z.std(axis=0), 1.0), False)
+    leverage = 1 / n + np.sum(basis[:, size > OPEN * size.max()] ** 2, axis=1)
+    along = z @ L
+    each = along * ((along @ c) / (1 - np.minimum(leverage, LARGEST_LEVERAGE)))[:, None]
     total = each.sum(axis=0)
     error = (each.T @ each - np.outer(total, total) / n) / (n - d - 2) ** 2
     return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)
@@ -307,13 +391,13 @@ def _with_second_half(covariance, second, b, by_covariance):
 # -- the dyadic sandwich ---------------------------------------------------------------------------
 
 
-def inflation(data, exposures, mean):
+def inflation(data, exposures, mean, ridge):
     """1 / (1 - leverage) of every item; 0 of one that has a column of its own."""
     used = exposures > 0
-    z = data.X - mean
-    sd = np.sqrt(exposures @ z**2 / exposures.sum())
-    z = z / np.where(sd > 0, sd, 1.0)
-    scatter = (exposures[:, None] * z).T @ z
+    sd = spread(data.X, exposures)[1]
+    unit = np.where(sd > 0, sd, 1.0)
+    z = np.where(sd > 0, data.X - mean, 0.0) / unit
+    scatter = (exposures[:, None] * z).T @ z + np.diag(ridge / unit**2)
     along = np.einsum("ij,jk,ik->i", z, np.linalg.pinv(scatter, 1e-12, hermitian=True), z)
     leverage = exposures * (1 / exposures.sum() + along)
     factor = 1 / (1 - np.minimum(leverage, LARGEST_LEVERAGE))
@@ -324,13 +408,13 @@ def inflation(data, exposures, mean):
     return factor
 
 
-def dyadic_meat(data, u, exposures, mean):
+def dyadic_meat(data, u, exposures, mean, ridge=0.0):
     """The sum of u_m u_n' over every two comparisons that share an item, by loops.
 
     Of more than MANY comparisons, by sums over items and pairs of explicit contributions.
     """
     u = u - data.weight[:, None] * u.sum(axis=0) / data.weight.sum()
-    factor = inflation(data, exposures, mean)
+    factor = inflation(data, exposures, mean, ridge + np.zeros(data.X.shape[1]))
     if len(u) > MANY:
         return meat_by_items(data, u, factor)
     ends = [frozenset(pair) for pair in zip(data.left.tolist(), data.right.tolist(), strict=True)]
@@ -363,12 +447,15 @@ def floored(robust, model, smallest):
     What is lacking is added: the rest, put together again from its axes, would lose all but four
     digits where the model's covariance has a condition of 1e13.
     """
+    unit = np.sqrt(np.where(np.diag(model) > 0, np.diag(model), 1.0))
+    model, robust = model / np.outer(unit, unit), robust / np.outer(unit, unit)
     values, vectors = np.linalg.eigh(model)
     seen = values > 1e-13 * values.max(initial=0.0)
     root, back = vectors[:, seen] * np.sqrt(values[seen]), vectors[:, seen] / np.sqrt(values[seen])
     ratios, axes = np.linalg.eigh(back.T @ robust @ back)
     axes = root @ axes
-    return robust + (axes * np.maximum(smallest - ratios, 0.0)) @ axes.T
+    floor = robust + (axes * np.maximum(smallest - ratios, 0.0)) @ axes.T
+    return floor * np.outer(unit, unit)
 
 
 # -- separation ------------------------------------------------------------------------------------

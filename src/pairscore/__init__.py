@@ -4,16 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pairscore import plots, scorers
     from pairscore.data.comparisons import Comparisons
     from pairscore.data.splitters import ItemKFold, OnItems
     from pairscore.errors import PairscoreError, PairscoreWarning
     from pairscore.estimators.settings import Wording
-    from pairscore.evaluation import plots, scorers
     from pairscore.evaluation.anova import anova
-    from pairscore.evaluation.choose import auto_fit
+    from pairscore.evaluation.auto_fit import auto_fit
     from pairscore.evaluation.compare import WithoutFeatures, compare
+    from pairscore.evaluation.influence import influence
     from pairscore.evaluation.pipelines import make_item_pipeline
-    from pairscore.evaluation.residuals import influence, residuals
+    from pairscore.evaluation.residuals import residuals
     from pairscore.files.queries import read_sql
     from pairscore.metrics import angle, kendall_distance
     from pairscore.model.regression import RankRegression, load
@@ -37,19 +38,19 @@ _HOME = {
     "Wording": "estimators.settings",
     "angle": "metrics",
     "anova": "evaluation.anova",
-    "auto_fit": "evaluation.choose",
+    "auto_fit": "evaluation.auto_fit",
     "compare": "evaluation.compare",
     "fit_stream": "streaming.fit",
-    "influence": "evaluation.residuals",
+    "influence": "evaluation.influence",
     "kendall_distance": "metrics",
     "load": "model.regression",
     "make_item_pipeline": "evaluation.pipelines",
     "plan": "planning.planner",
-    "plots": "evaluation",
+    "plots": "plots",
     "predict_error": "theory.predict",
-    "read_sql": "parts.queries",
+    "read_sql": "files.queries",
     "residuals": "evaluation.residuals",
-    "scorers": "evaluation",
+    "scorers": "scorers",
     "write_report": "report.page",
 }
 
@@ -88,10 +89,8 @@ def __getattr__(name: str) -> Any:
     """Names are imported when first used, so that ``import pairscore`` is quick."""
     if name not in _HOME:
         raise AttributeError(f"module 'pairscore' has no attribute {name!r}")
-    home = f"pairscore.{_HOME[name]}"
-    if name in _MODULES:
-        return import_module(f"{home}.{name}")
-    return getattr(import_module(home), name)
+    home = import_module(f"pairscore.{_HOME[name]}")
+    return home if name in _MODULES else getattr(home, name)
 
 
 def __dir__() -> list[str]:

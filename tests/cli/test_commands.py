@@ -234,19 +234,26 @@ def test_help_and_version_come_without_numpy(command):
 
 
 @pytest.mark.usefixtures("study")
-def test_to_fit_rank_update_and_plan_takes_only_what_they_use():
+def test_to_fit_rank_and_update_takes_only_what_they_use():
     """scipy.stats alone took longer to import than all that is needed."""
     modules, printed = modules_after(
         "fit items.csv votes.csv --keep-data -o m.npz",
         "rank m.npz items.csv",
         "update m.npz votes.csv -o m.npz",
-        "plan --features 3 --noise 0.2 --items 50 --comparisons 500",
     )
     assert "numpy" in modules
     assert not modules & {"sklearn", "matplotlib", "jinja2", "pandas", "polars", "pyarrow"}
     assert not modules & {"scipy.stats", "scipy.optimize", "xml.sax", "urllib.request"}
     assert not {name for name in modules if name.startswith("pairscore.effects")}
     assert "Rank regression" in printed
+
+
+def test_to_plan_takes_neither_tables_nor_models():
+    """Its Sobol sequence is that of scipy.stats."""
+    modules, printed = modules_after("plan --features 3 --noise 0.2 --items 50 --comparisons 500")
+    assert not modules & {"sklearn", "matplotlib", "jinja2", "pandas", "polars", "pyarrow"}
+    assert not {name for name in modules if name.startswith("pairscore.effects")}
+    assert "50 items" in printed
 
 
 # -- errors ----------------------------------------------------------------------------------------

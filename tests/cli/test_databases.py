@@ -20,8 +20,8 @@ from pairscore.cli.parts import database_url
 from pairscore.files.partitions import partitions
 from pairscore.files.tables import read_table
 from tests.cli.running import run, state
+from tests.files.test_queries import GAMES, ITEMS, study_in_postgres, study_in_sqlite
 from tests.postgres import PASSWORD, USER, WRITTEN, url
-from tests.streaming.test_queries import GAMES, ITEMS, study_in_postgres, study_in_sqlite
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
 SECRETS = (PASSWORD, WRITTEN, "geheim")

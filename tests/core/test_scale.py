@@ -26,7 +26,7 @@ from pairscore.core.scale import (
     share_of_coin,
 )
 from pairscore.core.ties import OutcomeLaw
-from tests.core.test_outcomes import LAWS
+from tests.core.test_ties import LAWS
 from tests.limits import CHANCE
 from tests.tie_cells import draw_outcomes
 

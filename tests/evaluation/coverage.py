@@ -7,7 +7,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from pairscore import Comparisons, ItemKFold, Population, compare
-from pairscore.evaluation.results import KINDS
+from pairscore.evaluation.compare import KINDS
 from tests.evaluation.twins import Fixed
 from tests.laws import NODES, WEIGHTS
 

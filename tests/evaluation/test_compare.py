@@ -25,9 +25,9 @@ from pairscore import (
 from pairscore.core.links import get_link
 from pairscore.core.ties import TieRule
 from pairscore.errors import FewItemsWarning
-from pairscore.evaluation.compare import assign_pairs, linking, without_features
-from pairscore.evaluation.measures import MEASURES, HeldOutComparisons
-from pairscore.evaluation.results import KINDS, Counts, Score
+from pairscore.evaluation.compare import KINDS, Counts, drop_features
+from pairscore.evaluation.held_out import HeldOutComparisons
+from pairscore.evaluation.measures import MEASURES, Score
 from tests.evaluation.coverage import z_scores
 from tests.evaluation.twins import QUICK, SEEN, TWINS, Fixed, Witness, naive_variance, study
 from tests.limits import fair_squares
@@ -602,44 +602,12 @@ def test_ties_are_a_class_to_a_classifier_of_scikit_learn():
 # -- abilities -------------------------------------------------------------------------------------
 
 
-def n_groups(left, right, items):
-    """Groups of items that comparisons link, by a loop."""
-    group = {item: item for item in items}
-    for one, other in zip(left, right, strict=True):
-        old, new = group[one], group[other]
-        group = {item: new if of == old else of for item, of in group.items()}
-    return len(set(group.values()))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_no_item_loses_its_link_to_the_others_by_what_is_held_out(seed):
-    """A chain and a cluster: every pair of the chain is needed, those of the cluster are not all.
-
-    Of what stays for its link alone, nothing could be spared.
-    """
-    rng = np.random.default_rng(seed)
-    cluster = rng.integers(6, 12, size=(40, 2))
-    chain = np.column_stack([np.arange(7), np.arange(1, 8)])
-    pairs = np.vstack([chain, cluster[cluster[:, 0] != cluster[:, 1]]])
-    X = Comparisons(np.zeros((12, 1)), *pairs.T, rng.choice([-1, 0, 1], len(pairs)))
-    items = sorted(set(pairs.ravel().tolist()))
-    for number in range(3):
-        aside = assign_pairs(X, 3, np.random.default_rng(seed)) == number
-        kept = linking(X, aside)
-        assert not np.any(kept & ~aside)
-        train = ~aside | kept
-        assert n_groups(X.left[train], X.right[train], items) == n_groups(X.left, X.right, items)
-        for pair in np.unique(X.pair[kept]):
-            less = train & (X.pair != pair)
-            assert n_groups(X.left[less], X.right[less], items) > 1
-
-
 def test_do_features_help_beyond_abilities_is_asked_of_known_items():
     """A model that ignores features is that of comparisons alone, on the same folds of pairs."""
     items, votes = Population(n_features=3, rng=0).draw(30, 600, rng=1, second_half=False)
     models = {"features": RankRegression(inference=None)}
     found = compare(models | {"abilities": WithoutFeatures(RankRegression())}, items, votes)
-    data = without_features(Comparisons.from_frames(items, votes)[0])
+    data = drop_features(Comparisons.from_frames(items, votes)[0])
     alone = compare({"abilities": RankRegression()}, data)
     assert found.only_known
     assert found.counts["new-new"].n_comparisons == found.counts["train-new"].n_comparisons == 0

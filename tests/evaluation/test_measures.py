@@ -9,10 +9,10 @@ from scipy.stats import binomtest
 
 from pairscore import Comparisons
 from pairscore.core.shares import ItemPairs, Measurement, influence_sums, wilson_interval
+from pairscore.evaluation.held_out import HeldOutComparisons
 from pairscore.evaluation.measures import (
     MEASURES,
-    HeldOutComparisons,
-    calibration,
+    calibration_bins,
     calibration_error,
     calibration_slope,
     log_loss,
@@ -228,7 +228,7 @@ def test_calibration_is_that_of_a_loop(seed):
     data = Comparisons(
         np.zeros((2, 1)), np.zeros(500, int), np.ones(500, int), outcome, weight=amount
     )
-    bins = calibration(p, data)
+    bins = calibration_bins(p, data)
     assert [round(20 * (one.low - 0.5)) for one in bins] == sorted({place for place, _ in sums})
     for one in bins:
         place = round(20 * (one.low - 0.5))

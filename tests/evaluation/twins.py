@@ -11,10 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from pairscore import (
     RankRegression,
 )
-from pairscore.evaluation.measures import (
-    MEASURES,
-    HeldOutComparisons,
-)
+from pairscore.evaluation.held_out import HeldOutComparisons
+from pairscore.evaluation.measures import MEASURES
 
 LEVEL = 1e-6  # chance that a right program fails a statistical test
 

@@ -11,8 +11,8 @@ import pytest
 
 from pairscore import PairscoreError, RankRegression, fit_stream, read_sql
 from pairscore.errors import without_password
+from pairscore.files import queries
 from pairscore.files.queries import query_tables
-from pairscore.streaming import queries
 from tests.postgres import PASSWORD, url
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")

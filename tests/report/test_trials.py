@@ -22,7 +22,7 @@ from pairscore import (
 )
 from pairscore.core.links import get_link
 from pairscore.data.items import Items
-from pairscore.evaluation.measures import calibration
+from pairscore.evaluation.measures import calibration_bins
 from pairscore.report.checks import side_z
 from pairscore.report.facts import report_facts
 from pairscore.report.page import report_html
@@ -63,7 +63,7 @@ def test_a_count_is_so_many_comparisons_and_a_weight_is_not(weights):
                 side_z(data, p, p * (1 - p)),
                 *(
                     end
-                    for one in calibration(p, data)
+                    for one in calibration_bins(p, data)
                     for end in (one.observed_low, one.observed_high)
                 ),
             ]

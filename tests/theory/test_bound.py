@@ -16,7 +16,7 @@ from pairscore.theory.bound import (
     smallest_log_n_items,
     theorem_bound,
 )
-from pairscore.theory.bound_terms import TERMS, Setting
+from pairscore.theory.bound_terms import TERMS, BoundSetting
 
 
 def test_the_sum_and_the_papers_tradeoffs_are_those_of_the_appendix():
@@ -51,7 +51,7 @@ def test_more_comparisons_or_a_coarser_question_never_raise_the_bound(tradeoff, 
     def log_probability(epsilon, more):
         log_m = log_paper_comparisons(log_n, 5, 0.8, 0.5) + math.log(more)
         return bound_at(
-            Setting(log_n, log_m, 5, 0.8, 1.0, epsilon, 1152.0, 1.0, 0.5), tradeoff
+            BoundSetting(log_n, log_m, 5, 0.8, 1.0, epsilon, 1152.0, 1.0, 0.5), tradeoff
         ).log_probability
 
     falls_in_m = [log_probability(0.5, more) for more in (0.1, 1, 3, 10, 1e3, 1e6)]
@@ -69,7 +69,7 @@ def test_once_it_says_something_the_bound_falls_in_the_number_of_items(tradeoff)
         log_m = log_paper_comparisons(log_n, 10, 1.0, 0.5)
         values.append(
             bound_at(
-                Setting(log_n, log_m, 10, 1.0, 1.0, 0.5, 1152.0, 1.0, 0.5), tradeoff
+                BoundSetting(log_n, log_m, 10, 1.0, 1.0, 0.5, 1152.0, 1.0, 0.5), tradeoff
             ).log_probability
         )
     assert values[0] < 0
@@ -87,7 +87,7 @@ def test_best_is_never_worse_than_the_paper_term_group_by_term_group():
             float(np.exp(rng.uniform(-4, 1))),
         )
         log_m = log_paper_comparisons(log_n, d, smallest, epsilon) + rng.uniform(-5, 25)
-        s = Setting(log_n, log_m, d, smallest, 1.0, epsilon, 1152.0, 1.0, 0.5)
+        s = BoundSetting(log_n, log_m, d, smallest, 1.0, epsilon, 1152.0, 1.0, 0.5)
         paper, best = bound_at(s, "paper"), bound_at(s, "best")
         for part in ("counts", "labels", "partners"):
             sums = [
@@ -107,7 +107,7 @@ def test_best_is_never_worse_than_the_paper_term_group_by_term_group():
 
 @pytest.mark.parametrize(("log_n", "more"), [(17.0, 1000.0), (25.0, 100.0), (14.0, 1e5)])
 def test_best_is_the_best_of_a_fine_grid(log_n, more):
-    s = Setting(
+    s = BoundSetting(
         log_n,
         log_paper_comparisons(log_n, 3, 1.0, 0.9) + math.log(more),
         3,
@@ -168,7 +168,7 @@ def test_the_smallest_number_of_items_is_a_threshold_and_the_documented_one(
         log_m = log_paper_comparisons(factor * log_n, 10, 1.0, 0.5) + math.log(comparisons)
         assert (
             bound_at(
-                Setting(factor * log_n, log_m, 10, 1.0, 1.0, 0.5, 1152.0, 1.0, 0.5), tradeoff
+                BoundSetting(factor * log_n, log_m, 10, 1.0, 1.0, 0.5, 1152.0, 1.0, 0.5), tradeoff
             ).vacuous
             == vacuous
         )

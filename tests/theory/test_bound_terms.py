@@ -11,7 +11,7 @@ from pairscore.theory.bound import (
     log_paper_comparisons,
     paper_tradeoffs,
 )
-from pairscore.theory.bound_terms import TERMS, Setting, Tradeoffs, side_conditions
+from pairscore.theory.bound_terms import TERMS, BoundSetting, Tradeoffs, side_conditions
 
 getcontext().prec, getcontext().Emin = 60, MIN_EMIN
 D = Decimal
@@ -24,7 +24,7 @@ SIZES = [
 
 
 def setting(n, m, d, smallest, largest, epsilon, c2=2.0, c3=0.3, c4=0.5):
-    return Setting(math.log(n), math.log(m), d, smallest, largest, epsilon, c2, c3, c4)
+    return BoundSetting(math.log(n), math.log(m), d, smallest, largest, epsilon, c2, c3, c4)
 
 
 def chi_tail(n, d, z):
@@ -122,7 +122,7 @@ def test_the_printed_label_noise_after_substitution_is_not_what_its_formula_give
     # M = d N log^3 N / (eps^2 lambda_d) and delta1 = 4 eps^2 lambda_d / (d log^2 N): log N - M
     # delta1 / 2N = -log N, so 8/N; printed is 8 e^(-4N (log N - 1))
     n = 10**40
-    s = Setting(
+    s = BoundSetting(
         math.log(n),
         log_paper_comparisons(math.log(n), 5, 1.0, 0.5),
         5,

@@ -240,7 +240,7 @@ def fit_study(
 
     data, groups = study.comparisons, study.groups
     if given["auto"]:
-        from pairscore.evaluation.choose import auto_fit
+        from pairscore.evaluation.auto_fit import auto_fit
 
         data = data if groups is None else data.with_item_groups(groups)
         running = {"use": given["use"], "n_jobs": given["n_jobs"]}

@@ -7,7 +7,7 @@ Numbers of items, pairs and rows are looked at where they are used, and one that
 ends the pass with an error: they may come from files. Lengths of arrays are the caller's affair.
 """
 
-from libc.math cimport copysign, exp, fabs, sqrt
+from libc.math cimport exp, sqrt
 
 
 ctypedef fused index:
@@ -139,36 +139,33 @@ def add_pairs(const index[::1] start, const index[::1] high, const double[::1] a
     refuse(outside)
 
 
-def logistic_pass(const index[::1] start, const index[::1] high, const double[::1] eta,
+def logistic_pass(const index[::1] left, const index[::1] right, const double[::1] eta,
                   const double[::1] small, const double[::1] win, const double[::1] lose,
-                  Py_ssize_t first, Py_ssize_t last, double[::1] score, double[::1] information,
                   double[::1] net):
-    """Information, and score if there is room, of low items first to last; net scores are added.
+    """net[left] += score and net[right] -= score, row by row; returns the sum of scores.
 
-    eta and small = exp(-|eta|) are of these alone.
+    The score of a row is win - (win + lose) f(eta), the derivative of its log-likelihood;
+    small = exp(-|eta|).
     """
-    cdef Py_ssize_t i, p, before, n_items = net.shape[0]
-    cdef double larger, smaller, times, part, own
-    cdef bint has_scores = score.shape[0] > 0, outside = False
-    refuse_starts(start, high.shape[0], first, last, n_items)
-    before = start[first]
+    cdef Py_ssize_t m, n_items = net.shape[0]
+    cdef double larger, chance, score, total = 0.0
+    cdef bint outside = False
     with nogil:
-        for i in range(first, last):
-            own = 0.0
-            for p in range(start[i], start[i + 1]):
-                if is_outside(high[p], n_items):
-                    outside = True
-                    continue
-                larger = 1.0 / (1.0 + small[p - before])
-                smaller = small[p - before] * larger
-                times = win[p] + lose[p]
-                part = win[p] - times * (smaller + (eta[p - before] >= 0) * (larger - smaller))
-                information[p] = times * smaller * larger
-                if has_scores:
-                    score[p] = part
-                own += part; net[high[p]] -= part
-            net[i] += own
+        for m in range(left.shape[0]):
+            if m + FAR < left.shape[0]:
+                FETCH(&net[left[m + FAR]])
+                FETCH(&net[right[m + FAR]])
+            if is_outside(left[m], n_items) or is_outside(right[m], n_items):
+                outside = True
+                break
+            larger = 1.0 / (1.0 + small[m])
+            chance = larger if eta[m] >= 0 else small[m] * larger
+            score = win[m] - (win[m] + lose[m]) * chance
+            total += score
+            net[left[m]] += score
+            net[right[m]] -= score
     refuse(outside)
+    return total
 
 
 def laplacian_pass(const index[::1] start, const index[::1] high, const double[::1] scores,
@@ -229,50 +226,6 @@ def neighbour_pass(const double[:, ::1] X, const index[::1] start, const index[:
                 add_rows(&X[neighbour[p], 0], &X[neighbour[q], 0], &values[p, 0], &values[q, 0],
                          q > p, n, d, &sums[i - first, 0, 0])
     refuse(outside)
-
-
-cdef inline double score_of(double small, double eta, double won) noexcept nogil:
-    """Half of won, less what it is expected to be; small = exp(-|eta|)."""
-    return 0.5 * won - copysign(0.5 * (1.0 - small) / (1.0 + small), eta)
-
-
-def logistic_scale_pass(const double[::1] x, const double[::1] eta, const double[::1] small,
-                        const number[::1] outcome, const double[:] amount,
-                        const index[::1] left, const index[::1] right, bint of_scores,
-                        double[::1] totals, double[::1] net):
-    """The sums of core.scale.scale_pass, and net scores, or x, if asked; small = exp(-|eta|)."""
-    cdef Py_ssize_t m, k, n = x.shape[0]
-    cdef double score, p, q, t, a, w
-    cdef double[16] sums = [0.0] * 16
-    cdef bint outside = False
-    with nogil:
-        for m in range(n):
-            t, score = 1.0 / (1.0 + small[m]), score_of(small[m], eta[m], outcome[m])
-            score, w = amount[m] * score, amount[m] * small[m] * t * t
-            sums[0] += score * x[m]; sums[1] += score
-            sums[2] += w * x[m] * x[m]; sums[3] += w * x[m]; sums[4] += w
-            a = amount[m] * (outcome[m] != 0)
-            sums[5] += a * small[m] * t; sums[6] += a; sums[7] += a * (eta[m] * outcome[m] > 0)
-        for m in range(n if totals.shape[0] > 8 else 0):
-            t, a = 1.0 / (1.0 + small[m]), fabs(x[m])
-            p, t = small[m] * t * t, (1.0 - small[m]) * t
-            w, q = amount[m] * p * (outcome[m] != 0), amount[m] * p * a * a
-            sums[8] += w * a; sums[9] += w * a * a * t; sums[10] += q * a * t
-            w, q = w * a * a * a, q * a * a
-            sums[14] += w * (1.0 - 6.0 * p); sums[15] += w * a * t * (1.0 - 12.0 * p)
-            sums[11] += q * (1.0 - 6.0 * p); sums[12] += q * a * t * (1.0 - 12.0 * p)
-            sums[13] += q * a * a * (1.0 - 30.0 * p + 120.0 * p * p)
-        for m in range(n if net.shape[0] > 0 else 0):
-            if m + FAR < n:
-                FETCH(&net[left[m + FAR]]); FETCH(&net[right[m + FAR]])
-            if is_outside(left[m], net.shape[0]) or is_outside(right[m], net.shape[0]):
-                outside = True
-                break
-            t = amount[m] * (score_of(small[m], eta[m], outcome[m]) if of_scores else x[m])
-            net[left[m]] += t; net[right[m]] -= t
-    refuse(outside)
-    for k in range(totals.shape[0]):
-        totals[k] += sums[k]
 
 
 def sort_by_pair(const index[::1] left, const index[::1] right, int[::1] place, int[::1] low,
@@ -368,37 +321,6 @@ def turn_pairs(const int[::1] start, const int[::1] high, int[::1] start_of_high
         for i in range(n, 0, -1):
             start_of_high[i] = start_of_high[i - 1]
         start_of_high[0] = 0
-
-
-def contribution_pass(const index[::1] start, const index[::1] high, const double[::1] at_low,
-                      const double[::1] at_high, const double[::1] times,
-                      const double[:, ::1] weight, double[:, ::1] sums, double[:, ::1] factors):
-    """Per item sums of factors, squares and weights; per pair high's factor, product and -weights.
-
-    Squares and products are taken ``times`` (P), or once if that is empty.
-    """
-    cdef Py_ssize_t i, j, p, c, n = weight.shape[0], n_items = sums.shape[0]
-    cdef double a, b, own, squares, t = 1.0
-    cdef bint counted = times.shape[0] > 0, outside = False
-    refuse_starts(start, high.shape[0], 0, start.shape[0] - 1, n_items)
-    with nogil:
-        for i in range(start.shape[0] - 1):
-            own, squares = 0.0, 0.0
-            for p in range(start[i], start[i + 1]):
-                if is_outside(high[p], n_items):
-                    outside = True
-                    continue
-                j, a, b = high[p], at_low[p], at_high[p]
-                if counted:
-                    t = times[p]
-                own, squares = own + a, squares + t * a * a
-                sums[j, 0] += b; sums[j, 1] += t * b * b
-                factors[p, 0] = b; factors[p, 1] = (t * a * b)
-                for c in range(n):
-                    sums[i, 2 + c] += weight[c, p]; sums[j, 2 + c] += weight[c, p]
-                    factors[p, 2 + c] = -weight[c, p]
-            sums[i, 0] += own; sums[i, 1] += squares
-    refuse(outside)
 
 
 def message_pass(const index[::1] start, const index[::1] high, const double[::1] weight,

@@ -9,16 +9,12 @@ P(left wins) = f(beta'(x_left - x_right)).
 The paper prints (1 + erf(x))/2 for probit, which has variance 1/2; Phi here has variance 1.
 """
 
-from collections.abc import Callable, Iterator
-from itertools import pairwise
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_ndtr, ndtr
 
-from pairscore.core import passes
-from pairscore.core.passes import differences, doubles, sum_pairs
-from pairscore.core.threads import chunks_of, on_each, row_chunks
 from pairscore.errors import PairscoreError
 
 Function = Callable[[np.ndarray], np.ndarray]
@@ -27,7 +23,6 @@ ThreeArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 FAR_OUT = 10.0 ** np.arange(1, 9)  # differences of scores at which a user's link is looked at
 NEARLY_ZERO = 1e-3  # a link's value far out
-BLOCK = 8192  # comparisons or pairs at a time, which stay in the processor's cache
 
 
 class Link:
@@ -271,125 +266,6 @@ def _check_link(link: Link) -> Link:
             " this order."
         )
     return link
-
-
-# -- passes over comparisons and over pairs --------------------------------------------------------
-#
-# a block at a time, in the processor's cache; exponentials are NumPy's, which takes several at once
-
-
-class OutcomeSums(NamedTuple):
-    """Amounts of decided comparisons, and their log-likelihood, where it is known.
-
-    ``right`` are those that the scores predict rightly, ``wrong`` is how many the link expects to
-    go against the scores.
-    """
-
-    decided: float
-    right: float
-    wrong: float
-    loglik: float | None = None
-
-
-def outcome_pass(
-    difference: np.ndarray, outcome: np.ndarray, amount: np.ndarray, link: Link
-) -> OutcomeSums:
-    """How decided comparisons (M) with these score differences go."""
-
-    def one(chunk: slice) -> np.ndarray:
-        totals = np.zeros(4)
-        for rows in blocks_of(chunk):
-            ahead = difference[rows] * outcome[rows]
-            decided = amount[rows] * (outcome[rows] != 0)
-            wrong, loglik = link.chance_and_log(ahead)
-            totals += decided.sum(), decided @ (ahead > 0), decided @ wrong, decided @ loglik
-        return totals
-
-    return OutcomeSums(*np.sum(on_each(one, row_chunks(len(outcome), 1)), axis=0).tolist())
-
-
-def score_pass(
-    graph: tuple[np.ndarray, np.ndarray, np.ndarray],
-    scores: np.ndarray,
-    shift: np.ndarray,
-    wins: tuple[np.ndarray, np.ndarray],
-    link: Link,
-    keep: bool = True,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
-    """Derivatives of the log-likelihood in the score difference of every side and pair.
-
-    Parameters
-    ----------
-    graph : integer arrays (N + 1), (P) and (P)
-        Where the pairs of each low item start, the low and the high items of pairs.
-    scores : array (N)
-    shift : array (S)
-        What is added to the difference of low and high on each side.
-    wins : two arrays (S x P)
-        How often low won and lost.
-    link : Link
-    keep : bool
-        Whether the score of every pair is needed, too.
-
-    Returns
-    -------
-    score, information : arrays (S x P)
-        The score may be (S x 0) where it is not needed.
-    net : array (N)
-        For every item the scores in which it is low, less those in which it is high.
-    exact : bool
-        Whether the information is the observed one.
-    """
-    (start, low, high), kernels = graph, passes.kernels
-    if kernels is None or not link.is_logistic:
-        score, information, exact = link.newton(
-            differences(start, high, scores) + shift[:, None], *wins
-        )
-        total = score.sum(axis=0)
-        return score, information, sum_pairs(start, high, total, total, -1.0), exact
-    information, scores = np.empty(wins[0].shape), doubles(scores)
-    score = np.empty((len(shift), len(high) if keep else 0))
-
-    def one(chunk: slice) -> np.ndarray:
-        net = np.zeros(len(scores))
-        for first, last in item_blocks(start, chunk):
-            rows = slice(start[first], start[last])
-            apart = np.empty(rows.stop - rows.start)
-            kernels.difference_pass(low[rows], high[rows], scores, apart)
-            for side, *of_side in zip(shift, *wins, score, information, strict=True):
-                eta = apart + side
-                at = eta, small_part(eta), *of_side[:2], first, last, *of_side[2:], net
-                kernels.logistic_pass(start, high, *at)
-        return net
-
-    net = np.sum(on_each(one, chunks_of(start)), axis=0)
-    return score, information, net, True
-
-
-def scores_of_pairs(x: np.ndarray, win: np.ndarray, lose: np.ndarray, link: Link) -> TwoArrays:
-    """``link.score`` of every side and pair (S x P), a block at a time."""
-    score, information = np.empty((2, *win.shape))
-
-    def one(chunk: slice) -> None:
-        for rows in blocks_of(chunk):
-            at = x[:, rows], win[:, rows], lose[:, rows]
-            score[:, rows], information[:, rows] = link.score(*at)
-
-    on_each(one, row_chunks(win.shape[1], 1))
-    return score, information
-
-
-def item_blocks(start: np.ndarray, chunk: slice) -> Iterator[tuple[int, int]]:
-    """First low item and the one after the last, of blocks of a chunk with about BLOCK pairs."""
-    places = np.arange(start[chunk.start] + BLOCK, start[chunk.stop], BLOCK)
-    ends = [chunk.start, *np.searchsorted(start, places).tolist(), chunk.stop]
-    return ((first, last) for first, last in pairwise(ends) if last > first)
-
-
-def blocks_of(chunk: slice) -> Iterator[slice]:
-    """Rows of a chunk, BLOCK at a time."""
-    for first in range(chunk.start, chunk.stop, BLOCK):
-        yield slice(first, min(first + BLOCK, chunk.stop))
 
 
 def small_part(eta: np.ndarray) -> np.ndarray:

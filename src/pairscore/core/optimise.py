@@ -18,6 +18,7 @@ import numpy as np
 SMALLEST_DECREASE = 1e-4  # of what the gradient promises, that a step must achieve (Armijo)
 ROUNDING = 1e-12  # relative error of a loss that sums many comparisons
 FISHER_GAP = 1e7  # by which the gap of Fisher's steps counts more: they do not square it
+SMALLEST_RTOL = 4 * float(np.finfo(float).eps)  # that brentq takes
 MAX_TRIALS = 60  # lengths of one step
 SHORTEST = 0.1  # share of what a length is known to be between, that a trial goes
 Number = TypeVar("Number", int, float)
@@ -185,29 +186,6 @@ def minimise(
     return Minimum(params, max_iter, converged=False, last=here)
 
 
-def series_at(derivatives: np.ndarray, x: float) -> float:
-    """A function at x, from its value and derivatives at 0."""
-    value = 0.0
-    for order in range(len(derivatives) - 1, -1, -1):
-        value = float(derivatives[order]) + value * x / (order + 1)
-    return value
-
-
-def root_near(derivatives: np.ndarray, reach: float) -> float | None:
-    """Where a falling function is zero, from its value and derivatives at 0, by Newton's steps.
-
-    None if that is further than ``reach``, which should be so small that the sixth power of its
-    share in the distance of the nearest pole does not count.
-    """
-    at = 0.0
-    for _ in range(20):
-        fall = series_at(derivatives[1:], at)
-        if fall >= 0 or abs(at) > 2 * reach:
-            return None
-        at -= series_at(derivatives, at) / fall
-    return at if abs(at) <= reach else None
-
-
 def solve_falling(
     function: Curve,
     low: float,
@@ -219,8 +197,7 @@ def solve_falling(
 ) -> float:
     """Find x with function(x) = 0, for a function that falls in x.
 
-    Brent's method (R. P. Brent, Algorithms for Minimization without Derivatives, 1973, chapter 4),
-    after the bracket has been widened as far as needed.
+    By Brent's method (SciPy's ``brentq``), after the bracket has been widened as far as needed.
 
     Parameters
     ----------
@@ -255,50 +232,11 @@ def solve_falling(
         if high >= highest:
             return highest
         low, high = high, min(high + 2 * (high - low), highest)
-    return _root_between(function, low, high, xtol, rtol)
+    if function(high) == 0:
+        return high
+    from scipy.optimize import brentq  # takes a tenth of a second to import
 
-
-def _root_between(
-    function: Callable[[float], float], low: float, high: float, xtol: float, rtol: float
-) -> float:
-    """Brent's method: a root between two places at which the function has opposite signs.
-
-    A step goes where an inverse quadratic through the last three places (a secant through two) is
-    zero, and to the middle of the bracket where that shrinks too little.
-    """
-    before, last, opposite = low, high, low  # the bracket is from ``last`` to ``opposite``
-    f_before = f_opposite = function(low)
-    f_last = function(high)
-    step = step_before = last - before
-    while True:
-        if abs(f_opposite) < abs(f_last):  # ``last`` is the best place
-            before, last, opposite = last, opposite, last
-            f_before, f_last, f_opposite = f_last, f_opposite, f_last
-        tolerance, half = 0.5 * (xtol + rtol * abs(last)), 0.5 * (opposite - last)
-        if f_last == 0 or abs(half) < tolerance:
-            return last
-        tried = np.inf
-        if abs(step_before) > tolerance and abs(f_last) < abs(f_before):
-            tried = _zero_step(before, last, opposite, f_before, f_last, f_opposite)
-        good = 2 * abs(tried) < min(abs(step_before), 3 * abs(half) - tolerance)
-        step_before, step = (step, tried) if good else (half, half)
-        before, f_before = last, f_last
-        last += step if abs(step) > tolerance else np.copysign(tolerance, half)
-        f_last = function(last)
-        if (f_last > 0) != (f_before > 0):
-            opposite, f_opposite = before, f_before
-            step = step_before = last - before
-
-
-def _zero_step(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
-    """From b to the zero of the secant through a and b, or of the inverse quadratic with c."""
-    size = max(abs(fa), abs(fb), abs(fc))  # products of values that are huge would overflow
-    fa, fb, fc = fa / size, fb / size, fc / size
-    if a == c:
-        return -fb * (b - a) / (fb - fa)
-    slope_a, slope_c = (fa - fb) / (a - b), (fc - fb) / (c - b)
-    fall = slope_c * slope_a * (fc - fa)
-    return -fb * (fc * slope_c - fa * slope_a) / fall if fall else np.inf
+    return float(brentq(function, low, high, xtol=xtol, rtol=max(rtol, SMALLEST_RTOL)))
 
 
 def bisect(

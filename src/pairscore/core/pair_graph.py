@@ -287,50 +287,35 @@ def difference_scatter(
     Matrix (d x d).
     """
     degree = pairs.item_sums(weight, weight)
-    return pair_scatter(X, mean, pairs, degree, -weight)
+    return pair_scatters(X, mean, pairs, degree[None], -weight[None])[0]
 
 
-def scatter_with_sides(
-    X: np.ndarray,
-    mean: np.ndarray,
-    pairs: Pairs,
-    weight: np.ndarray,
-    scatter: np.ndarray | None = None,
-) -> np.ndarray:
-    """X'LX with a weight of each pair on each side (sides x P), bordered by the side effect's row.
-
-    d x d without sides, else (d + 1) x (d + 1). ``scatter`` is X'LX where it is known.
-    """
-    if scatter is None:
-        scatter = difference_scatter(X, mean, pairs, sum_sides(weight))
-    if len(pairs.side) == 1:
-        return scatter
-    border = pairs.net_per_item(pairs.side @ weight) @ X
-    return np.block([[scatter, border[:, None]], [border[None], weight.sum()]])
-
-
-def pair_scatter(
+def pair_scatters(
     X: np.ndarray, mean: np.ndarray, pairs: Pairs, diagonal: np.ndarray, off_diagonal: np.ndarray
 ) -> np.ndarray:
     """Z'AZ = sum_i a_ii z_i z_i' + sum_p a_p (z_low z_high' + z_high z_low'), with z = x - mean.
 
-    A is symmetric, with ``diagonal`` a_ii (N) and ``off_diagonal`` a_p (P) at the pairs. One
-    multiplication per block of items: half of a_ii z_i and all a_p x_high are collected for each
-    item first, and the result is the sum of their product with z and its transpose.
+    For K symmetric matrices A in one pass, with ``diagonal`` a_ii (K x N) and ``off_diagonal`` a_p
+    (K x P) at the pairs; returns K x d x d. One multiplication per block of items: half of a_ii z_i
+    and all a_p x_high are collected for each item first, and the result is the sum of their product
+    with z and its transpose.
     """
-    X, factors = np.ascontiguousarray(X), np.ascontiguousarray(off_diagonal)[:, None]
+    X, factors = np.ascontiguousarray(X), np.ascontiguousarray(off_diagonal.T)
+    n_matrices, d = len(off_diagonal), X.shape[1]
 
     def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
-        half, uncentred = np.zeros((X.shape[1],) * 2), np.zeros(X.shape[1])
+        half, uncentred = np.zeros((d, n_matrices * d)), np.zeros((n_matrices, d))
         for rows, centred in centred_blocks(X, mean, chunk):
-            collected = neighbour_sums(X, pairs.start, pairs.high, factors, rows)[:, 0]
-            collected += 0.5 * diagonal[rows, None] * centred
-            half += centred.T @ collected
-            uncentred += neighbour_weight[rows] @ centred
+            collected = neighbour_sums(X, pairs.start, pairs.high, factors, rows)
+            collected += 0.5 * diagonal.T[rows, :, None] * centred[:, None]
+            half += centred.T @ collected.reshape(len(centred), -1)
+            uncentred += neighbour_weight[:, rows] @ centred
         return half, uncentred
 
-    none = np.broadcast_to(0.0, off_diagonal.shape)
-    neighbour_weight = pairs.item_sums(off_diagonal, none)
+    none = np.zeros(off_diagonal.shape[1])
+    neighbour_weight = np.array([pairs.item_sums(row, none) for row in off_diagonal])
     halves, uncentred = zip(*on_each(one, chunks_of(pairs.start)), strict=True)
-    half = sum(halves) - np.outer(sum(uncentred), mean)  # the neighbours had not been centred
-    return half + half.T
+    scatters = sum(halves).reshape(d, n_matrices, d).transpose(1, 0, 2)
+    # the neighbours had not been centred
+    scatters = scatters - sum(uncentred)[:, :, None] * mean
+    return scatters + scatters.transpose(0, 2, 1)

@@ -10,16 +10,17 @@ Pairs are those of :class:`pairscore.core.pair_graph.Pairs`: the pairs of the lo
 from ``start[i]`` to ``start[i + 1]``, with the other item in ``high``.
 """
 
-from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from pairscore.core.links import Link, small_part
 from pairscore.core.threads import CHUNKS, chunks_of, on_each, row_chunks
 from pairscore.errors import PairscoreError
 
+BLOCK = 8192  # comparisons or pairs at a time, which stay in the processor's cache
 NEARLY_ALL = 0.9  # share of an array in use that is not worth a copy
 TwoArrays = tuple[np.ndarray, np.ndarray]
 
@@ -138,6 +139,59 @@ def add_net(left: np.ndarray, right: np.ndarray, values: np.ndarray, net: np.nda
         refuse_outside(len(net), left, right)
         net += np.bincount(left, values, len(net)) - np.bincount(right, values, len(net))
     return net
+
+
+def score_pass(
+    left: np.ndarray,
+    right: np.ndarray,
+    win: np.ndarray,
+    lose: np.ndarray,
+    scores: np.ndarray,
+    shift: float,
+    link: Link,
+) -> tuple[np.ndarray, float]:
+    """The derivative of the log-likelihood in the items' scores (N), and in what left has more.
+
+    Rows (R) are comparisons, or pairs: ``win`` and ``lose`` say how often left won and lost, at a
+    difference of the scores of left and right plus ``shift``.
+    """
+    n_items = len(scores)
+    left, right = same_kind(left, right)
+    scores = doubles(scores)
+
+    def one(chunk: slice) -> tuple[np.ndarray, float]:
+        net, total = np.zeros(n_items), 0.0
+        for first in range(chunk.start, chunk.stop, BLOCK):
+            rows = slice(first, min(first + BLOCK, chunk.stop))
+            ends = left[rows], right[rows]
+            total += add_scores(*ends, win[rows], lose[rows], scores, shift, link, net)
+        return net, total
+
+    parts = on_each(one, _chunks_beside(len(left), n_items))
+    return np.sum([net for net, _ in parts], axis=0), sum(total for _, total in parts)
+
+
+def add_scores(
+    left: np.ndarray,
+    right: np.ndarray,
+    win: np.ndarray,
+    lose: np.ndarray,
+    scores: np.ndarray,
+    shift: float,
+    link: Link,
+    net: np.ndarray,
+) -> float:
+    """The same of few rows, added to ``net`` (N); returns the derivative in what left has more."""
+    eta = difference_pass(left, right, scores)
+    if shift:
+        eta += shift
+    if kernels is not None and link.is_logistic:
+        ends = same_kind(left, right)
+        small = small_part(eta)
+        return float(kernels.logistic_pass(*ends, eta, small, doubles(win), doubles(lose), net))
+    score = link.score(eta, win, lose)[0]
+    add_net(left, right, score, net)
+    return float(score.sum())
 
 
 def _chunks_beside(n_rows: int, n_items: int) -> list[slice]:
@@ -263,42 +317,6 @@ def turn_pairs(start: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndar
     turned, low, order = (np.empty(size, dtype=np.int32) for size in (n + 1, m, m))
     kernels.turn_pairs(start, high, turned, low, order)
     return turned, low, order
-
-
-def contribution_pass(
-    graph: Sequence[np.ndarray],
-    at_low: np.ndarray,
-    at_high: np.ndarray,
-    times: np.ndarray,
-    weight: np.ndarray,
-    into: TwoArrays | None = None,
-) -> TwoArrays:
-    """Sums of what pairs contribute by a factor of their low and one of their high item (P).
-
-    ``graph`` has start and high. With ``into``, sums are added to the first array there, and
-    factors written to the second.
-
-    Returns
-    -------
-    sums : array (N x (2 + W))
-        Of every item the sums of its factors, of their squares, each taken ``times`` (P), or once
-        if that is empty, and of each ``weight`` (W x P, or P) of its pairs.
-    factors : array (P x (2 + W))
-        The factor of high, the product of both, taken as often, and minus the weights.
-    """
-    (start, high, *_), weights = graph, np.atleast_2d(weight)
-    if into is None:
-        width = 2 + len(weights)
-        into = np.zeros((len(start) - 1, width)), np.empty((len(high), width))
-    if kernels is not None:
-        values = (doubles(column) for column in (at_low, at_high, times, weights))
-        kernels.contribution_pass(start, high, *values, *into)
-        return into
-    low, taken = (times * at_low, times * at_high) if len(times) else (at_low, at_high)
-    ends = (at_low, at_high), (low * at_low, taken * at_high), *zip(weights, weights, strict=True)
-    into[0][:] += np.column_stack([sum_pairs(start, high, *both) for both in ends])
-    into[1][:] = np.column_stack([at_high, low * at_high, *-weights])
-    return into
 
 
 def neighbour_sums(

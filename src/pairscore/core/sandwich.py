@@ -15,24 +15,22 @@ that the estimate leaves out, and its t_i is close to zero by the equation of it
 which says nothing of the error. Its rows count each for itself.
 
 u_r is either given explicitly, a block of rows at a time (:meth:`DyadicSums.of_rows`), or in terms
-of the features of the two items, and is then never formed (:func:`pairs_meat`).
+of the features of the two items, and is then never formed (:class:`DyadicContributions`).
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import get_blas_funcs
 
 from pairscore.core.linalg import square_root
-from pairscore.core.moments import Moments, row_blocks, standardised
+from pairscore.core.moments import row_blocks
 from pairscore.core.pair_graph import Pairs
-from pairscore.core.passes import contribution_pass, neighbour_sums
+from pairscore.core.passes import neighbour_sums
 from pairscore.core.scale import SMALLEST_SHARE
-from pairscore.core.threads import LARGE, chunks_of, on_each, row_chunks
+from pairscore.core.threads import chunks_of, on_each, row_chunks
 
 LARGEST_LEVERAGE = 0.8  # beyond, too little is left of an item's deviation to divide by
 SMALLEST_TOLD = 1e-10  # share of the information on a parameter that is more than rounding
@@ -84,37 +82,6 @@ def sum_per_pair(left: np.ndarray, right: np.ndarray, values: np.ndarray) -> np.
 
 
 @dataclass(frozen=True)
-class PairContributions:
-    """u_p = (low_p z_low + high_p z_high, extra_p): what each pair adds to estimating equations.
-
-    z = x - mean are the features of an item, ``low`` and ``high`` (P) their factors. ``extra``
-    (P x e) holds the equations that are no sums of features: those of the side effect and of a
-    closed form's scale.
-    """
-
-    low: np.ndarray
-    high: np.ndarray
-    extra: np.ndarray
-
-    def parts(self, weights: np.ndarray) -> "OfPart":
-        """Of contributions that are known for all pairs, with weights of each (W x P)."""
-        columns = self.low, self.high, self.extra
-        return lambda _, at: Part(PairContributions(*(c[at] for c in columns)), weights[:, at])
-
-
-class Part(NamedTuple):
-    """Of some pairs: contributions, weights (W x P) of scatters, and other sums that are wanted."""
-
-    u: PairContributions
-    weights: np.ndarray
-    sums: tuple[np.ndarray, ...] = ()
-
-
-# of some pairs, and their places: made when needed, because new memory for all takes the time
-OfPart = Callable[[Pairs, slice], Part]
-
-
-@dataclass(frozen=True)
 class DyadicSums:
     """Sums t_i of contributions per item (N x e), and the sum of u_p u_p' over pairs (e x e).
 
@@ -152,6 +119,102 @@ class DyadicSums:
         return meat
 
 
+@dataclass(frozen=True)
+class PairContributions:
+    """u_p = (low_p z_low + high_p z_high, extra_p): what each pair adds to estimating equations.
+
+    z = x - mean are the features of an item, ``low`` and ``high`` (P) their factors. ``extra``
+    (P x e) holds the equations that are no sums of features: those of the side effect and of a
+    closed form's scale.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    extra: np.ndarray
+
+
+@dataclass(frozen=True)
+class DyadicContributions:
+    """Contributions u_p of pairs in terms of the centred features ``Z`` (N x d) of their items.
+
+    No u_p is formed: the sum over the pairs of an item is a sum over its neighbours, and the sum of
+    u_p u_p' one of products of items. The number of comparisons of a pair is one more equation, the
+    last of d + e + 1, so that contributions can be taken from their mean (:func:`centred_meat`).
+    """
+
+    pairs: Pairs
+    Z: np.ndarray
+    u: PairContributions
+
+    @cached_property
+    def _extra(self) -> np.ndarray:
+        """Equations that are no sums of features, with the number of comparisons: P x (e + 1)."""
+        return np.column_stack([self.u.extra, self.pairs.number])
+
+    @cached_property
+    def _own(self) -> np.ndarray:
+        """Per item (N), the sum of its factors: by which its own features come into t_i."""
+        return self.pairs.item_sums(self.u.low, self.u.high)
+
+    @cached_property
+    def _extra_of_items(self) -> np.ndarray:
+        """Per item, the sum of the other equations: N x (e + 1)."""
+        return np.column_stack([self.pairs.item_sums(row, row) for row in self._extra.T])
+
+    @cached_property
+    def _to_low(self) -> np.ndarray:
+        """Factors of the low items, in the order of high ones: P x 1."""
+        return self.u.low[self.pairs.by_high[2]][:, None]
+
+    def of_items(self, rows: slice) -> np.ndarray:
+        """t_i = sum of u_p over the pairs of item i, for a block of items: rows x (d + e + 1)."""
+        pairs, Z = self.pairs, self.Z
+        start_of_high, low_items, _ = pairs.by_high
+        to_high = self.u.high[:, None]
+        features = self._own[rows, None] * Z[rows]
+        features += neighbour_sums(Z, pairs.start, pairs.high, to_high, rows)[:, 0]
+        features += neighbour_sums(Z, start_of_high, low_items, self._to_low, rows)[:, 0]
+        return np.hstack([features, self._extra_of_items[rows]])
+
+    def items_meat(self, inflation: np.ndarray) -> np.ndarray:
+        """sum_i c_i^2 t_i t_i', c_i the ``inflation`` of each item (N)."""
+        size = self.Z.shape[1] + self._extra.shape[1]
+        _ = self._own, self._extra_of_items, self._to_low  # before threads ask for them
+
+        def one(chunk: slice) -> np.ndarray:
+            meat = np.zeros((size, size))
+            for rows in row_blocks(chunk.stop, chunk.start):
+                t = inflation[rows, None] * self.of_items(rows)
+                meat += t.T @ t
+            return meat
+
+        return np.sum(on_each(one, chunks_of(self.pairs.start)), axis=0)
+
+    def product_weights(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of z_i z_i' (N) and of z_low z_high' + z_high z_low' (P) in sum_p u_p u_p'.
+
+        Each pair is taken ``times`` (P); :func:`pairscore.core.pair_graph.pair_scatters` sums them.
+        """
+        low, high = self.u.low, self.u.high
+        return self.pairs.item_sums(times * low**2, times * high**2), times * low * high
+
+    def pairs_meat(self, times: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """sum_p u_p u_p', each taken ``times`` (P), whose part of the ``features`` is d x d."""
+        weighted = times[:, None] * self._extra
+        mixed = np.array(
+            [
+                self.pairs.item_sums(self.u.low * row, self.u.high * row) @ self.Z
+                for row in weighted.T
+            ]
+        )
+        return np.block([[features, mixed.T], [mixed, weighted.T @ self._extra]])
+
+    @property
+    def total(self) -> np.ndarray:
+        """The sum of u over all pairs: d + e, without the number of comparisons."""
+        return np.concatenate([self._own @ self.Z, self.u.extra.sum(axis=0)])
+
+
 def times_too_often(left: np.ndarray, right: np.ndarray, inflation: np.ndarray) -> np.ndarray:
     """How often more than once the items of each row (R) count it: 1, or 0 or -1.
 
@@ -159,102 +222,6 @@ def times_too_often(left: np.ndarray, right: np.ndarray, inflation: np.ndarray) 
     """
     counts = (inflation > 0).astype(float)
     return counts[left] + counts[right] - 1
-
-
-class ContributionSums(NamedTuple):
-    """What contributions come to: all that a meat takes of them.
-
-    ``items`` and ``factors`` are those of :func:`contribution_pass`, ``low`` (P) the factors of low
-    items. Per item, ``extra`` (N x e) sums the other equations and ``mixed`` (N x e) their products
-    with its factors; ``products`` (e x e) are those of one another. ``sums`` are of the parts.
-    """
-
-    items: np.ndarray
-    factors: np.ndarray
-    low: np.ndarray
-    extra: np.ndarray
-    mixed: np.ndarray
-    products: np.ndarray
-    sums: tuple[np.ndarray, ...]
-
-
-def parts_of(pairs: Pairs) -> Iterator[tuple[Pairs, slice]]:
-    """The pairs in parts that are small, but not beside the number of items; and where they are."""
-    places = np.arange(0, len(pairs.high), max(LARGE, pairs.n_items))[1:]
-    ends = [0, *np.searchsorted(pairs.start, places).tolist(), pairs.n_items]
-    for first, last in pairwise(ends):
-        yield pairs.part(slice(first, last)), slice(*pairs.start[[first, last]].tolist())
-
-
-def sum_contributions(pairs: Pairs, of_part: OfPart, inflation: np.ndarray) -> ContributionSums:
-    """Sum contributions, one part of the pairs at a time; ``inflation`` is that of the items."""
-    all_count, added = bool(np.all(inflation > 0)), None
-    low = np.empty(len(pairs.high))
-    for part, places in parts_of(pairs):
-        u, weights, sums = of_part(part, places)
-        if added is None:
-            width = 2 + len(weights)
-            items, factors = np.zeros((pairs.n_items, width)), np.empty((len(low), width))
-        again = np.empty(0) if all_count else times_too_often(part.low, part.high, inflation)
-        graph, into = (part.start, part.high), (items, factors[places])
-        contribution_pass(graph, u.low, u.high, again, weights, into)
-        low[places], extra = u.low, u.extra.T
-        taken = extra * again if len(again) else extra
-        of_items = (extra, extra), (u.low * taken, u.high * taken)
-        new = *(_item_columns(part, *ends) for ends in of_items), taken @ extra.T, *sums
-        added = new if added is None else tuple(map(np.add, added, new))
-    assert added is not None
-    of_extra, mixed, products, *further = added
-    return ContributionSums(items, factors, low, of_extra, mixed, products, tuple(further))
-
-
-def pairs_meat(
-    Z: np.ndarray, pairs: Pairs, u: PairContributions | ContributionSums, inflation: np.ndarray
-) -> tuple[np.ndarray, ...]:
-    """The meat of contributions in terms of the items' centred features ``Z`` (N x d), in any unit.
-
-    No u_p is formed: the sum over the pairs of an item is a sum over its neighbours, and the sum of
-    u_p u_p' one of products of items. ``inflation`` (N) is that of :class:`DyadicSums`. The same
-    pass gives Z'LZ, the scatter of the differences with the first weight of every pair, and with
-    another the weighted sum of z_low z_high' + z_high z_low'.
-    """
-    if isinstance(u, PairContributions):
-        none = np.broadcast_to(0.0, (1, len(pairs.high)))
-        u = sum_contributions(pairs, u.parts(none), inflation)
-    found, (start_of_high, low_items, order) = u, pairs.by_high
-    # by which each item's own features come into the two sums of products: those of u, and Z'LZ
-    own, products = found.items[:, 0], 0.5 * found.items[:, 1:3, None]
-    size, d, n_halves = Z.shape[1] + found.extra.shape[1], Z.shape[1], found.factors.shape[1] - 1
-
-    def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
-        of_items, halves = np.zeros((size, size)), np.zeros((d, n_halves * d))
-        for rows in row_blocks(chunk.stop, chunk.start):
-            z, forward = Z[rows], neighbour_sums(Z, pairs.start, pairs.high, found.factors, rows)
-            below = slice(start_of_high[rows.start], start_of_high[rows.stop])
-            begin, to_low = start_of_high[rows.start : rows.stop + 1], found.low[order[below], None]
-            t = np.empty((len(z), size))
-            t[:, :d] = own[rows, None] * z + forward[:, 0]
-            lows = begin - below.start, low_items[below], to_low, slice(0, len(z))
-            t[:, :d] += neighbour_sums(Z, *lows)[:, 0]
-            t[:, d:] = found.extra[rows]
-            t *= inflation[rows, None]
-            of_items += t.T @ t
-            forward[:, 1:3] += products[rows] * z[:, None]
-            halves += z.T @ forward.reshape(len(z), -1)[:, d:]
-        return of_items, halves
-
-    parts = zip(*on_each(one, chunks_of(pairs.start)), strict=True)
-    meat, halves = (np.sum(part, axis=0) for part in parts)
-    half, scatter, *cross = np.hsplit(halves, n_halves)
-    mixed = found.mixed.T @ Z
-    meat = meat - np.block([[half + half.T, mixed.T], [mixed, found.products]])
-    return meat, scatter + scatter.T, *(-part - part.T for part in cross)
-
-
-def _item_columns(pairs: Pairs, at_low: np.ndarray, at_high: np.ndarray) -> np.ndarray:
-    """Per item (rows) and row of values, the sum over its pairs of those of low or of high."""
-    columns = [pairs.item_sums(low, high) for low, high in zip(at_low, at_high, strict=True)]
-    return np.array(columns).T.reshape(pairs.n_items, len(columns))
 
 
 def has_own_column(Z: np.ndarray, exposures: np.ndarray) -> np.ndarray:
@@ -309,74 +276,6 @@ def inflation_of(
     leverage = exposures * (1 / (exposures.sum() if total is None else total) + along)
     inflation = 1 / (1 - np.minimum(leverage, LARGEST_LEVERAGE))
     return np.where(has_own, 0.0, inflation)
-
-
-def item_robust_meat(
-    X: np.ndarray,
-    center: Moments,
-    pairs: Pairs,
-    u: PairContributions,
-    whitener: np.ndarray,
-    weight: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The meat of pairs, jackknifed over items: sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p'.
-
-    With it X'LX, L the Laplacian with a weight of each pair: one pass goes through both.
-
-    Items with a column of their own are in neither sum: each of their pairs counts once.
-
-    Contributions that do not sum to zero (those of `split`, or of any method with a ridge) are
-    taken from their mean: with the number of comparisons as one more equation, that is a linear map
-    of the meat.
-
-    Parameters
-    ----------
-    X : array (N x d)
-        Features of the items.
-    center : Moments
-        Of the items as often as they were compared.
-    pairs, u : Pairs and PairContributions
-        P pairs, and what each adds to the d + e equations.
-    whitener : array (d x r)
-        W with W'(Z'KZ)W = I, for the leverage of items.
-    weight : array (P)
-
-    Returns
-    -------
-    Matrices (d + e) x (d + e) and d x d.
-    """
-    return item_robust_sums(X, center, pairs, u.parts(weight[None]), whitener)[:2]
-
-
-def item_robust_sums(
-    X: np.ndarray,
-    center: Moments,
-    pairs: Pairs,
-    of_part: OfPart,
-    whitener: np.ndarray,
-) -> tuple[Any, ...]:
-    """The same of contributions that are made for a part of the pairs at a time.
-
-    Beside them the sum of z_low z_high' + z_high z_low' (d x d), z = x - mean, with each further
-    weight, and the sums of the parts.
-    """
-
-    def with_number(part: Pairs, at: slice) -> Part:
-        u, weights, sums = of_part(part, at)
-        # columns are summed one by one: each has its place in memory
-        extra = np.vstack([u.extra.T, part.number]).T
-        return Part(PairContributions(u.low, u.high, extra), weights, sums)
-
-    Z, unit = standardised(X, center.spread)
-    inflation = jackknife_inflation(Z, pairs.exposures, unit[:, None] * whitener)
-    found = sum_contributions(pairs, with_number, inflation)
-    units, sums = np.outer(unit, unit), 0.5 * found.extra.sum(axis=0)  # at low and at high
-    meat, *scatters = pairs_meat(Z, pairs, found, inflation)
-    scatters = [units * scatter for scatter in scatters]
-    total = np.append(found.items[:, 0] @ Z, sums[:-1])
-    back = np.append(unit, np.ones(len(sums) - 1))
-    meat = np.outer(back, back) * centred_meat(meat, total, sums[-1])
-    return meat, *scatters, found.sums
 
 
 def centred_meat(meat: np.ndarray, total: np.ndarray, number: float) -> np.ndarray:

@@ -35,9 +35,9 @@ from pairscore.errors import (
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.penalty import SEPARATION_L2
 from pairscore.estimators.results import Fit, Note
+from pairscore.estimators.separation import UNBEATEN
 from pairscore.estimators.settings import Settings
 
-UNBEATEN = "some items won, or lost, every comparison with the others"
 # Steps of quasi-variances shrink by a constant factor, to a relative one that shows in no digit.
 QUASI_STEPS, QUASI_CLOSE = 50, 1e-9
 MOST_ABILITIES = 3000  # of which an inverse is formed: a second, and 72 MB

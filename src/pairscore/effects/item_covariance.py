@@ -125,7 +125,7 @@ def are_blocks_formed(pairs: Pairs, exact_items: int) -> bool:
     return bool(sizes.max() <= exact_items and np.sum(sizes**2) <= MOST_ENTRIES)
 
 
-_of_models: "WeakKeyDictionary[ItemEffects, Covariance]" = WeakKeyDictionary()
+_of_models: WeakKeyDictionary[ItemEffects, Covariance] = WeakKeyDictionary()
 
 
 def _covariance_of_model(effects: ItemEffects) -> Covariance | None:

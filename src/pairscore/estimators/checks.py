@@ -1,14 +1,13 @@
 """What cannot be fitted, said in a sentence."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from pairscore.core.moments import SMALLEST_REACH, lost_digits
-from pairscore.core.passes import counts_once
 from pairscore.errors import PairscoreError, plural
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import DataOfFit, FitData
+from pairscore.estimators.item_table import ItemTable
 from pairscore.estimators.settings import Settings
 
 SURELY_CLEAR = 1e4  # values over differences in a few items, that all digits are left with
@@ -16,15 +15,15 @@ SURELY_CLEAR = 1e4  # values over differences in a few items, that all digits ar
 
 def n_counted(data: FitData) -> float:
     """How many comparisons count: those that rows with a positive amount stand for."""
-    return float(len(data.amount)) if counts_once(data.amount) else data.comparisons.number
+    return data.comparisons.number
 
 
-def refuse_too_many_features(data: Any, m: float, settings: Settings) -> None:
+def refuse_too_many_features(data: DataOfFit, m: float, settings: Settings) -> None:
     """Without a ridge, features must not outnumber items or the m comparisons that count.
 
     Of a matrix of differences they may, as scikit-learn expects: warnings say what the fit is.
     """
-    d = data.X.shape[1]
+    d = len(data.feature_names)
     if not np.isfinite(data.tally.n_comparisons):
         raise PairscoreError(
             "the weights are so large that their sum overflows; divide them by a constant."
@@ -43,16 +42,13 @@ def refuse_too_many_features(data: Any, m: float, settings: Settings) -> None:
         )
 
 
-def refuse_lost_digits(
-    some: np.ndarray,
-    all_ranges: Callable[[], tuple[np.ndarray, np.ndarray]],
-    names: Sequence[str],
-) -> None:
+def refuse_lost_digits(table: ItemTable, compared: np.ndarray, names: Sequence[str]) -> None:
     """Features must differ by enough to be squared, and by more than the last digits of values.
 
-    ``some`` (n x d) are a few of the compared items, whose differences are mostly enough to see it;
-    else ``all_ranges`` gives the smallest and largest values (d) of all.
+    Of the items of a mask (N); a few of them are mostly enough to see it.
     """
+    rows = np.flatnonzero(compared)
+    some = table.take(rows[:: max(len(rows) // 256, 1)])
     if not some.size:
         return
     low, high = some.min(axis=0), some.max(axis=0)
@@ -60,7 +56,8 @@ def refuse_lost_digits(
     clear = high - low > least
     if clear.all():
         return
-    low, high = all_ranges()
+    ranges = table.ranges(compared)
+    low, high = ranges.low, ranges.high
     tiny, shifted = lost_digits(low, high)
     for mask, what, remedy in (
         (tiny, "too little to compute with", "multiply the column by a constant"),

@@ -18,46 +18,31 @@ direction (two with a side effect), shortened by the share that is overfitting.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from pairscore.core.linalg import Basis, split_side_directions, whitening_basis
-from pairscore.core.links import Link, scores_of_pairs
-from pairscore.core.moments import Moments, Spread, centred_blocks, rows_times, spread
-from pairscore.core.pair_graph import (
-    Pairs,
-    Tally,
-    count_pairs,
-    difference_scatter,
-    pair_scatter,
-    sum_sides,
-)
-from pairscore.core.passes import counts_once, difference_pass, net_pass
-from pairscore.core.sandwich import (
-    LARGEST_LEVERAGE,
-    PairContributions,
-    Part,
-    item_robust_sums,
-    less_ties,
-    sandwich,
-)
-from pairscore.core.scale import Scale, fit_scale, initial_factor
+from pairscore.core.links import Link
+from pairscore.core.moments import Moments, Spread
+from pairscore.core.pair_graph import Tally, sum_sides
+from pairscore.core.sandwich import PairContributions, less_ties, sandwich
+from pairscore.core.scale import Scale, ScaleRidge, fit_scale, initial_factor
+from pairscore.core.sums import Sums
 from pairscore.errors import NotConvergedWarning, PairscoreError, plural
-from pairscore.estimators.fit_data import FitData, bordered_scatter, leverage_whitener
+from pairscore.estimators.fit_data import Along, DataOfFit, Tile, jackknife_of_items
+from pairscore.estimators.item_table import SecondHalfSums
 from pairscore.estimators.null_space import never_differing
-from pairscore.estimators.pairing import Pairing, fourth_power, pairing_note, pairing_of
+from pairscore.estimators.pair_sums import sum_equations
+from pairscore.estimators.pairing import pairing_note, pairing_of_data
 from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak, ridge_penalty
-from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import Estimate, Note
-from pairscore.estimators.separation import (
-    NO_GAIN,
-    parameter_names,
-    recession_of,
-    separated_directions,
-    separation_note,
-)
+from pairscore.estimators.separation import closed_recession, parameter_names, separation_note
 from pairscore.estimators.settings import Settings
+
+SMALLEST_GUARD = 0.05  # share of a closed form that is never taken for overfitting
+
+# -- the direction -----------------------------------------------------------------------------
 
 
 def closed_form(covariance: Basis, label_sum: np.ndarray, n_comparisons: float) -> np.ndarray:
@@ -82,7 +67,7 @@ def shrink_covariance(covariance: np.ndarray, shrinkage: float) -> np.ndarray:
     return (1 - shrinkage) * covariance + shrinkage * np.diag(np.diag(covariance))
 
 
-def choose_shrinkage(data: FitData, settings: Settings, center: Spread) -> float:
+def choose_shrinkage(data: DataOfFit, settings: Settings, center: Spread) -> float:
     """The number given, or the one that a rule chooses for the standardised items.
 
     The rules are those of Ledoit and Wolf (2004) and of Chen, Wiesel, Eldar and Hero (2010), OAS.
@@ -91,29 +76,26 @@ def choose_shrinkage(data: FitData, settings: Settings, center: Spread) -> float
         return float(settings.shrinkage or 0.0)
     from sklearn.covariance import ledoit_wolf_shrinkage, oas
 
-    items = data.second_half if settings.method == "split" else data.X[data.tally.exposures > 0]
+    is_used = data.second_mask if settings.method == "split" else data.tally.exposures > 0
+    items = data.table.take(np.flatnonzero(is_used))
     standard = (items - center.mean) / np.where(center.sd > 0, center.sd, 1.0)
     if settings.shrinkage == "ledoit-wolf":
         return float(ledoit_wolf_shrinkage(standard))
     return float(oas(standard)[1])
 
 
-def feature_covariance(data: FitData, settings: Settings) -> tuple[np.ndarray, Spread]:
+def feature_covariance(data: DataOfFit, settings: Settings) -> tuple[np.ndarray, Spread]:
     """The covariance S (d x d) of the method, shrunk, and the spread of the items behind it."""
-    twice = 2 * data.tally.n_comparisons
+    twice, d = 2 * data.tally.n_comparisons, len(data.label_sum)
+    center = data.item_moments.spread
     if settings.method == "split":
-        refuse_few_items(*data.second_half.shape)
-        center, covariance = data.second_moments.spread, split_covariance(data.second_moments)
+        refuse_few_items(data.n_second, d)
+        center = data.second_moments.spread
+        covariance = split_covariance(data.second_moments)
     elif settings.method == "pooled":
-        center, covariance = data.item_moments.spread, data.item_moments.scatter / twice
-    elif settings.inference is None:  # the outcomes per pair are not needed, and not sorted
-        center = spread(data.X, data.tally.exposures)
-        votes = data.comparisons
-        pairs = count_pairs(votes.left, votes.right, data.amount, len(data.X))
-        covariance = difference_scatter(data.X, center.mean, pairs, pairs.win[0]) / twice
+        covariance = data.item_moments.scatter / twice
     else:
-        center, pairs = data.item_moments.spread, data.pairs
-        covariance = difference_scatter(data.X, center.mean, pairs, pairs.number) / twice
+        covariance = data.counts.scatter[:d, :d] / twice
     return shrink_covariance(covariance, choose_shrinkage(data, settings, center)), center
 
 
@@ -127,21 +109,39 @@ def refuse_few_items(n: int, d: int) -> None:
         )
 
 
-def is_separated(
-    difference: np.ndarray, outcome: np.ndarray, counted: np.ndarray, side: bool
-) -> bool:
-    """Whether some scale, with a side effect if there is one, explains every comparison.
+@dataclass(frozen=True)
+class Direction:
+    """A closed form b (d), with what it was computed from.
 
-    Then no finite one is best. ``counted`` (M) masks the comparisons that count.
+    ``basis`` whitens the covariance of the method, ``center`` has the spread of the items in it,
+    ``penalty`` (d) is the ridge on the scatter, ``freedom`` the degrees of freedom of b.
     """
-    if np.any(counted & (outcome == 0)):
-        return False
-    wins, losses = difference[counted & (outcome > 0)], difference[counted & (outcome < 0)]
-    if not side:
-        return bool(np.all(wins >= 0) and np.all(losses <= 0) and (wins.any() or losses.any()))
-    if len(wins) == 0 or len(losses) == 0:
-        return True
-    return bool(wins.min() >= losses.max() and wins.max() > losses.min())
+
+    b: np.ndarray
+    basis: Basis
+    center: Spread
+    penalty: np.ndarray
+    freedom: float
+
+    @property
+    def standard(self) -> np.ndarray:
+        """b in units of the features' standard deviations, which a ridge acts on (d)."""
+        return self.center.sd * self.b
+
+
+def closed_direction(data: DataOfFit, settings: Settings) -> Direction:
+    """Eq. 3 with the covariance of the method, and its ridge."""
+    m = data.tally.n_comparisons
+    covariance, center = feature_covariance(data, settings)
+    penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
+    basis = whitening_basis(covariance + np.diag(penalty / (2 * m)), center.sd, size=1.0)
+    freedom = float(basis.transform.shape[1])
+    if settings.l2 > 0:
+        freedom = float(np.vdot(basis.transform, covariance @ basis.transform))
+    return Direction(closed_form(basis, data.label_sum, m), basis, center, penalty, freedom)
+
+
+# -- its scale on the link ---------------------------------------------------------------------
 
 
 def overfit_guard(
@@ -164,161 +164,115 @@ def overfit_guard(
         The agreement (X'w)'b.
     """
     chance = 2 * freedom * float(net_residual @ net_residual) / float(exposures.sum())
-    return float(np.clip(1 - chance / explained, 0.05, 1.0)) if explained > 0 else 1.0
+    return float(np.clip(1 - chance / explained, SMALLEST_GUARD, 1.0)) if explained > 0 else 1.0
 
 
-def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
-    """Fit by a closed form, `split`, `pooled` or `paired`.
+def freedom_in_sample(freedom: float, n_items: float, method: str) -> float:
+    """Degrees of freedom of a closed form, for the guard.
 
-    Direction from eq. 3, scale from a likelihood along it, covariance from both.
+    Residuals and scatter of `pooled` and `paired` are both fitted to the compared items, which
+    hides part of the chance.
     """
-    covariance, center = feature_covariance(data, settings)
-    penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
-    m = data.tally.n_comparisons
-    basis = whitening_basis(covariance + np.diag(penalty / (2 * m)), center.sd, size=1.0)
-    b = closed_form(basis, data.label_sum, m)
-    freedom = float(basis.transform.shape[1])
-    if settings.l2 > 0:
-        freedom = float(np.vdot(basis.transform, covariance @ basis.transform))
-    rows = VoteRows.of_data(data)
-    scores = rows_times(data.X, b, data.tally.exposures)
-    scale, along, separated = link_scale(rows, settings, scores, center.sd * b, freedom)
-    has_side_basis = settings.side_effect and not scale.ridge[1]
-    recession, notes = None, scale_notes(scale.converged)
-    if separated:
-        only_side = not ridge_is_weak(settings.l2, data.weight_unit)
-        recession = closed_recession(data, along, scale, b, only_side)
-        notes = [separation_note(parameter_names(data, recession.touched)), *notes]
-    along *= scale.factor
-    estimate = Estimate(
-        coef=scale.factor * b,
-        side_effect=scale.side_effect if settings.side_effect else None,
-        basis=basis,
-        center=center,
-        difference=along + scale.side_effect if settings.side_effect else along,
-        scores=scale.factor * scores,
-        closed_form_coef=b,
-        guard=scale.guard,
-        n_iterations=scale.n_iterations,
-        outcomes=scale.last and scale.last.outcomes_at(scale.factor),
-        side_basis=side_basis(data, penalty) if has_side_basis else None,
-        recession=recession,
-        notes=notes,
-    )
-    if settings.inference is None:
-        return estimate
-    return _with_covariance(data, settings, estimate, scale, basis.inverse / m)
-
-
-@dataclass(frozen=True)
-class VoteRows:
-    """What the scale is fitted to: rows of both items, who won, and what it counts, all (M).
-
-    ``tally`` sums them per item; ``unit`` is the average weight of a comparison.
-    """
-
-    left: np.ndarray
-    right: np.ndarray
-    outcome: np.ndarray
-    amount: np.ndarray
-    tally: Tally
-    unit: float
-
-    @classmethod
-    def of_data(cls, data: FitData) -> "VoteRows":
-        votes = data.comparisons
-        columns = votes.left, votes.right, votes.outcome, data.amount
-        return cls(*columns, data.tally, data.weight_unit)
-
-    def are_separated(self, along: np.ndarray, side: bool) -> bool:
-        """Whether some scale explains every comparison with these differences (M)."""
-        for rows in (slice(0, 1000), slice(None)):  # a few nearly always show that it is not so
-            left, right, outcome, amount, x = (
-                column[rows] for column in (self.left, self.right, self.outcome, self.amount, along)
-            )
-            counted = (amount > 0) & (left != right)
-            if not side and np.any(counted & (x * outcome < 0)):
-                return False
-        return is_separated(along, self.outcome, counted, side)
+    if method == "split":
+        return freedom
+    return freedom * (n_items / max(n_items - freedom - 1, n_items / 2)) ** 2
 
 
 def link_scale(
-    votes: VoteRows,
+    along: Along,
+    tally: Tally,
     settings: Settings,
     scores: np.ndarray,
     standard_coef: np.ndarray,
     freedom: float,
-) -> tuple[Scale, np.ndarray, bool]:
-    """Scale of a closed form b on the link, guarded against overfitting; differences along b (M).
+    unit: float,
+) -> tuple[Scale, bool]:
+    """Scale of a closed form b on the link, guarded against overfitting.
 
     And whether no finite scale is best.
 
     Parameters
     ----------
+    along : Along
+        The comparisons along b.
+    tally : Tally
+        Of all comparisons.
     scores : array (N)
         Of the items by b.
     standard_coef : array (d)
         b in units of the features' standard deviations, which a ridge acts on.
     freedom : float
         Degrees of freedom of b, for the guard.
+    unit : float
+        The weight of a comparison.
     """
-    amount, exposures, side = votes.amount, votes.tally.exposures, settings.side_effect
-    along = difference_pass(votes.left, votes.right, scores)
-    weak = ridge_is_weak(settings.l2, votes.unit)
+    side, differences = settings.side_effect, along.differences
+    weak = ridge_is_weak(settings.l2, unit)
     # a ridge that holds the scale leaves only the side to be without an end
-    separated = (weak or side) and votes.are_separated(along if weak else 0.0 * along, side)
-    prior = SEPARATION_L2 * votes.unit
+    one_sided = side and along.tied == 0 and (along.wins.is_empty or along.losses.is_empty)
+    separated = along.is_separated(side) if weak else one_sided
+    prior = SEPARATION_L2 * unit
     l2 = prior if separated and weak else settings.l2
-    ridge = (l2 * float(np.sum(standard_coef**2)), prior * separated)
-    explained = float((scores - scores.mean()) @ votes.tally.net_wins)
-    each = along if counts_once(amount) else amount * along
-    squares = float(each @ along)
+    ridge = ScaleRidge(l2 * float(np.sum(standard_coef**2)), prior if separated else 0.0)
+    squares = differences.squares
     # two items differ by twice the variance of one
-    spread_along = np.sqrt(squares / (2 * votes.tally.n_comparisons))
-    start = initial_factor(spread_along, float(settings.link.pdf(0.0)))
-    scale = fit_scale(along, votes.outcome, amount, settings.link, start, side, ridge)
+    spread = np.sqrt(squares / (2 * tally.n_comparisons))
+    start = initial_factor(spread, float(settings.link.pdf(0.0)))
+    scale = fit_scale(differences, settings.link, start, side, ridge)
+    explained = float((scores - scores.mean()) @ tally.net_wins)
     slope = explained / squares if squares > 0 else 0.0
-    net_along = net_pass(votes.left, votes.right, each, len(exposures))
-    residual = votes.tally.net_wins - slope * net_along
-    if settings.method != "split":
-        # residuals and scatter are both fitted to the compared items, which hides part of the
-        # chance
-        n_items = np.count_nonzero(exposures)
-        freedom *= (n_items / max(n_items - freedom - 1, n_items / 2)) ** 2
-    guard = overfit_guard(residual, exposures, freedom, explained)
-    return replace(scale, factor=scale.factor * guard, guard=guard, ridge=ridge), along, separated
+    residual = tally.net_wins - slope * along.net
+    freedom = freedom_in_sample(freedom, np.count_nonzero(tally.exposures), settings.method)
+    guard = overfit_guard(residual, tally.exposures, freedom, explained)
+    return replace(scale, factor=scale.factor * guard, guard=guard), bool(separated)
 
 
-def side_threshold(highest_lost: float, lowest_won: float) -> float:
-    """A score difference that all comparisons that left lost are below, and the others above."""
-    if not np.isfinite(highest_lost):
-        return lowest_won - 1.0
-    return highest_lost + 1.0 if not np.isfinite(lowest_won) else (highest_lost + lowest_won) / 2
+def fit_closed_form(data: DataOfFit, settings: Settings) -> Estimate:
+    """Fit by a closed form, `split`, `pooled` or `paired`.
 
-
-def closed_recession(
-    data: FitData, along: np.ndarray, scale: Scale, b: np.ndarray, only_side: bool
-) -> Recession:
-    """What comparisons say that some scale of a closed form b, or some side, explains.
-
-    Not all that explain it: every direction that does, as for a likelihood. ``along`` (M) are the
-    differences along b; ``only_side`` where a ridge holds the scale.
+    Direction from eq. 3, scale from a likelihood along it, covariance from both.
     """
-    votes, side = data.comparisons, scale.side_effect
-    counted = (data.amount > 0) & (votes.left != votes.right)
-    theta = np.append(scale.factor * b, [side] * data.keep_sides)
-    if only_side:
-        alone = np.eye(len(theta))[:, -1:]
-        return recession_of(data, counted, alone, theta, theta * (1 - alone[:, 0]))
-    threshold = 0.0
-    if data.keep_sides:
-        lost, won = (counted & (votes.outcome == outcome) for outcome in (-1, 1))
-        ends = along[lost].max(initial=-np.inf), along[won].min(initial=np.inf)
-        threshold = side_threshold(*ends)
-    gain = votes.outcome * (along - threshold)
-    explained = counted & (gain > NO_GAIN * np.abs(gain[counted]).max())
-    directions = separated_directions(data, counted, explained)
-    return recession_of(data, explained, directions, theta, theta)
+    direction = closed_direction(data, settings)
+    b = direction.b
+    scores = data.table.times(b)
+    along = data.along(scores)
+    scale, separated = link_scale(
+        along,
+        data.tally,
+        settings,
+        scores,
+        direction.standard,
+        direction.freedom,
+        data.weight_unit,
+    )
+    estimate = closed_estimate(settings, direction, scale)
+    if separated:
+        only_side = not ridge_is_weak(settings.l2, data.weight_unit)
+        theta = np.append(estimate.coef, [scale.side_effect] * data.keep_sides)
+        recession = closed_recession(data, b, along.threshold, theta, only_side)
+        note = separation_note(parameter_names(data, recession.touched))
+        estimate = replace(estimate, recession=recession, notes=[note, *estimate.notes])
+    if settings.side_effect and not scale.ridge.side:
+        estimate = replace(estimate, side_basis=side_basis(data, direction.penalty))
+    if not settings.side_effect:
+        estimate = replace(estimate, differences=along.differences.times(scale.factor))
+    if settings.inference is None:
+        return estimate
+    return _with_covariance(data, settings, estimate, direction, scale)
+
+
+def closed_estimate(settings: Settings, direction: Direction, scale: Scale) -> Estimate:
+    """A closed form on the scale of the link."""
+    return Estimate(
+        coef=scale.factor * direction.b,
+        side_effect=scale.side_effect if settings.side_effect else None,
+        basis=direction.basis,
+        center=direction.center,
+        closed_form_coef=direction.b,
+        guard=scale.guard,
+        n_iterations=scale.n_iterations,
+        notes=scale_notes(scale.converged),
+    )
 
 
 def scale_notes(converged: bool) -> list[Note]:
@@ -332,46 +286,19 @@ def scale_notes(converged: bool) -> list[Note]:
     return [(NotConvergedWarning, text)]
 
 
-def side_basis(data: FitData, penalty: np.ndarray) -> Basis:
+def side_basis(data: DataOfFit, penalty: np.ndarray) -> Basis:
     """Whether comparisons tell the side effect from the features.
 
     They do not if, in some direction, left is ahead by the same amount in every comparison: that is
     the open direction of the basis.
     """
-    scatter = bordered_scatter(data, data.pairs.win + data.pairs.lose)
-    scatter += np.diag(np.append(penalty, 0.0))
+    scatter = data.counts.scatter + np.diag(np.append(penalty, 0.0))
     size = data.item_moments.total
     basis = whitening_basis(scatter, np.append(data.item_moments.sd, 1.0), size)
     return split_side_directions(basis)[1]
 
 
-def _with_covariance(
-    data: FitData, settings: Settings, estimate: Estimate, scale: Scale, inverse: np.ndarray
-) -> Estimate:
-    """The estimate with the covariance of its coefficients, and with a look at the pairing."""
-    b, sd = estimate.closed_form_coef, estimate.center.sd
-    assert b is not None
-    weighted = sd**2 * b
-    form = ScaledClosedForm(
-        pairs=data.pairs,
-        link=settings.link,
-        coef=b,
-        inverse=inverse,
-        difference=np.empty(0),  # of a part of the pairs at a time
-        factor=scale.factor / scale.guard,
-        side_effect=scale.side_effect,
-        ridge=scale.ridge,
-        ridge_shape=weighted / (b @ weighted) if b.any() else weighted,
-    )
-    covariance, pairing = covariance_and_pairing(data, settings, form)
-    # what the guard takes off is as uncertain as it is long
-    shift = np.append(form.factor * b - estimate.coef, [0.0] * settings.side_effect)
-    return replace(
-        estimate,
-        covariance=covariance + np.outer(shift, shift),
-        pairing=pairing,
-        notes=estimate.notes + pairing_note(pairing, settings.method),
-    )
+# -- its covariance ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -383,60 +310,33 @@ class ScaledClosedForm:
     log-likelihood.
     """
 
-    pairs: Pairs
     link: Link
+    method: str
     coef: np.ndarray  # b
     inverse: np.ndarray  # A = S^-1 / M
-    difference: np.ndarray  # of every pair along b
     factor: float  # before the guard
     side_effect: float
-    ridge: tuple[float, float]  # of the factor, l2 |sd b|^2, and of the side effect
+    ridge: ScaleRidge  # of the factor, l2 |sd b|^2, and of the side effect
     ridge_shape: np.ndarray  # sd^2 b / |sd b|^2, the derivative of log |sd b|^2 / 2 in b
 
-    @cached_property
-    def predictor(self) -> np.ndarray:
-        return self.factor * self.difference + self.side_effect * self.pairs.side[:, None]
+    @classmethod
+    def of_direction(
+        cls, settings: Settings, direction: Direction, scale: Scale, m: float
+    ) -> "ScaledClosedForm":
+        b = direction.b
+        weighted = direction.center.sd**2 * b
+        return cls(
+            link=settings.link,
+            method=settings.method,
+            coef=b,
+            inverse=direction.basis.inverse / m,
+            factor=scale.factor / scale.guard,
+            side_effect=scale.side_effect,
+            ridge=scale.ridge,
+            ridge_shape=weighted / (b @ weighted) if b.any() else weighted,
+        )
 
-    @property
-    def scale_design(self) -> np.ndarray:
-        """z of every equation, side and pair: e x sides x P."""
-        along = np.broadcast_to(self.difference, self.pairs.win.shape)
-        if len(self.pairs.side) == 1:
-            return along[None]
-        return np.stack([along, np.broadcast_to(self.pairs.side[:, None], along.shape)])
-
-    @cached_property
-    def score_and_information(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of the log-likelihood, for every side and pair."""
-        return scores_of_pairs(self.predictor, self.pairs.win, self.pairs.lose, self.link)
-
-    @property
-    def observed_information(self) -> np.ndarray:
-        """Of the log-likelihood, for every side and pair: of the logit, the expected one."""
-        if self.link.is_logistic:
-            return self.score_and_information[1]
-        return self.link.observed_information(self.predictor, self.pairs.win, self.pairs.lose)
-
-    def scale_scores(self) -> np.ndarray:
-        """Score of (factor, side effect) that each pair contributes: P x e."""
-        return np.einsum("esp,sp->pe", self.scale_design, self.score_and_information[0])
-
-    def scale_sums(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """C (e x e) and R' (e x d) without their ridge: sums over pairs, which add."""
-        curvature, on_items = self.scale_sums_of_items()
-        return curvature, on_items @ X
-
-    def scale_sums_of_items(self) -> tuple[np.ndarray, np.ndarray]:
-        """C, and by how much the features of each item come into R': e x e and e x N."""
-        z, curvature = self.scale_design, self.observed_information
-        on_pairs = -self.factor * np.einsum("esp,sp->ep", z, curvature)
-        on_pairs[0] += sum_sides(self.score_and_information[0])
-        on_items = np.array([self.pairs.net_per_item(row) for row in on_pairs])
-        return np.einsum("esp,fsp,sp->ef", z, z, curvature), on_items
-
-    def jacobian_of(
-        self, curvature: np.ndarray, response: np.ndarray, random_pairs: np.ndarray | None
-    ) -> np.ndarray:
+    def jacobian(self, sums: "ClosedFormSums", random_pairs: np.ndarray | None) -> np.ndarray:
         """Derivative of (coef, side effect) in the summed contributions (X'w part, scale part).
 
         d(factor, side) = C^-1 (scores + R' db), with C the curvature of the scale equations and R
@@ -445,11 +345,12 @@ class ScaledClosedForm:
         (in the metric of G): across it the scale is stationary at the true direction, and a noisy b
         is far from there.
         """
-        b, ridge = self.coef, np.diag(self.ridge[: len(curvature)])
-        by_score = np.linalg.pinv(curvature + ridge, hermitian=True)
+        b, response = self.coef, sums.response
+        ridge = np.diag(self.ridge[: len(sums.curvature)])
+        by_score = np.linalg.pinv(sums.curvature + ridge, hermitian=True)
         if b.any():
             response = response.copy()
-            response[0] -= 2 * self.factor * self.ridge[0] * self.ridge_shape
+            response[0] -= 2 * self.factor * self.ridge.factor * self.ridge_shape
         if random_pairs is not None and b.any():
             along = random_pairs @ b
             response = np.outer(response @ b, along) / (b @ along)
@@ -458,172 +359,217 @@ class ScaledClosedForm:
         on_coef[:, : len(b)] += self.factor * self.inverse
         return np.vstack([on_coef, scale[1:]])
 
-    @cached_property
-    def outcome_variance(self) -> np.ndarray:
-        """Of an outcome Y in {-1, 1}, 4 f (1 - f), summed for every side and pair."""
-        if self.link.is_logistic:
-            return 4 * self.score_and_information[1]
-        f = self.link.cdf(self.predictor)
-        return (self.pairs.win + self.pairs.lose) * 4 * f * (1 - f)
 
-    def model_meat(self, X: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        """Covariance of contributions if comparisons were independent and the link model right."""
-        scatter = difference_scatter(X, mean, self.pairs, sum_sides(self.outcome_variance))
-        return bordered_meat(X, scatter, *self.model_sums_of_items())
+@dataclass(frozen=True)
+class ClosedFormSums(Sums):
+    """Of a closed form on the link's scale, sums over pairs.
 
-    def model_sums_of_items(self) -> tuple[np.ndarray, np.ndarray]:
-        """Its rows of the scale: by the features of items (e x N), and their own part (e x e).
+    ``curvature`` C (e x e) and ``response`` R' (e x d) of the equations of its scale, without their
+    ridge; ``model_meat``, the covariance of contributions if comparisons were independent and the
+    link model right, and ``tied``, what ties take off it ((d + e) x (d + e)).
+    """
 
-        The covariance of an outcome with its score e is 2 f', the variance of e the information.
-        """
-        density = information = self.score_and_information[1]
-        if not self.link.is_logistic:
-            density = (self.pairs.win + self.pairs.lose) * self.link.pdf(self.predictor)
-        return self._sums_of_items(2 * density, information)
-
-    def taken_by_ties(self, X: np.ndarray, mean: np.ndarray, tied: np.ndarray) -> np.ndarray:
-        """What ties, of which there were ``tied`` (sides x P), take off the former.
-
-        They take a quarter of P(tie) off the variance of a half win, and so P(tie) off that of Y;
-        e is f'/(f (1 - f)) times half of what is left of Y without its mean.
-        """
-        of_score = self.link.taken_by_ties(self.predictor, tied)
-        scatter = difference_scatter(X, mean, self.pairs, sum_sides(tied))
-        return bordered_meat(X, scatter, *self._sums_of_items(np.sqrt(tied * of_score), of_score))
-
-    def _sums_of_items(self, mixed: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """From the covariance of Y with e, and the variance of e (sides x P)."""
-        z = self.scale_design
-        on_items = [self.pairs.net_per_item(row) for row in np.einsum("esp,sp->ep", z, mixed)]
-        return np.array(on_items), np.einsum("esp,fsp,sp->ef", z, z, e)
+    curvature: np.ndarray
+    response: np.ndarray
+    model_meat: np.ndarray
+    tied: np.ndarray
 
 
 @dataclass(frozen=True)
-class FormOfPairs:
-    """A closed form on the link's scale, and what some of its pairs contribute to it.
+class ClosedFormEquations:
+    """The equations of a closed form b and of its scale.
 
-    ``scores`` (N) are X b, ``centred`` those less that of the mean.
+    ``scores`` (N) are X b, ``center`` is that of the mean item.
     """
 
     form: ScaledClosedForm
-    method: str
     scores: np.ndarray
-    centred: np.ndarray
+    center: float
 
-    def at(self, pairs: Pairs) -> ScaledClosedForm:
-        return replace(self.form, pairs=pairs, difference=pairs.differences(self.scores))
-
-    def __call__(self, pairs: Pairs, _: slice) -> Part:
-        here = self.at(pairs)
-        u, number = contributions(here, self.method, self.centred), pairs.number
-        weights = np.vstack([sum_sides(here.outcome_variance), number])
-        squares = np.array(number @ number)
-        sums = *here.scale_sums_of_items(), *here.model_sums_of_items(), squares
-        return Part(u, weights, sums)
+    def at(self, tile: Tile) -> "ClosedFormTerms":
+        return ClosedFormTerms(self.form, tile, tile.take(self.scores), self.center)
 
 
-def covariance_and_pairing(
-    data: FitData, settings: Settings, form: ScaledClosedForm
-) -> tuple[np.ndarray, Pairing]:
-    """Covariance of coefficients and side effect on the link's scale, and how pairs look."""
-    X, center, pairs = data.X, data.item_moments, data.pairs
-    reference = data.second_moments if settings.method == "split" else center
-    scores = X @ form.coef
-    of_pairs = FormOfPairs(form, settings.method, scores, scores - center.mean @ form.coef)
-    if settings.inference == "items":
-        robust, scatter, cross, sums = item_robust_sums(
-            X, center, pairs, of_pairs, leverage_whitener(data, settings)
+@dataclass(frozen=True)
+class ClosedFormTerms:
+    """What the pairs of a tile add to these equations; ``scores`` are those of its items."""
+
+    form: ScaledClosedForm
+    tile: Tile
+    scores: np.ndarray
+    center: float
+
+    @cached_property
+    def difference(self) -> np.ndarray:
+        """Along b, of every pair (P)."""
+        return self.tile.pairs.differences(self.scores)
+
+    @cached_property
+    def predictor(self) -> np.ndarray:
+        """On the link, of every side and pair."""
+        side = self.form.side_effect * self.tile.pairs.side[:, None]
+        return self.form.factor * self.difference + side
+
+    @property
+    def scale_design(self) -> np.ndarray:
+        """z of every equation, side and pair: e x sides x P."""
+        pairs = self.tile.pairs
+        along = np.broadcast_to(self.difference, pairs.win.shape)
+        if len(pairs.side) == 1:
+            return along[None]
+        return np.stack([along, np.broadcast_to(pairs.side[:, None], along.shape)])
+
+    @cached_property
+    def score_and_information(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of the log-likelihood, for every side and pair."""
+        return self.form.link.score(self.predictor, self.tile.pairs.win, self.tile.pairs.lose)
+
+    @cached_property
+    def outcome_variance(self) -> np.ndarray:
+        """Of an outcome Y in {-1, 1}, 4 f (1 - f), summed for every side and pair."""
+        if self.form.link.is_logistic:
+            return 4 * self.score_and_information[1]
+        f = self.form.link.cdf(self.predictor)
+        return (self.tile.pairs.win + self.tile.pairs.lose) * 4 * f * (1 - f)
+
+    @property
+    def contributions(self) -> PairContributions:
+        """What each pair adds to the equations of b and of its scale.
+
+        paired   u = (Y - b'(x_I - x_J)/2) (x_I - x_J), the residual times the difference
+        pooled   u = (Y - b'z_I/2) z_I + (-Y - b'z_J/2) z_J, each item's own residual
+        split    u = Y (x_I - x_J), which does not sum to zero: its mean is what `split` estimates
+        """
+        pairs = self.tile.pairs
+        of_scale = np.einsum("esp,sp->pe", self.scale_design, self.score_and_information[0])
+        outcome = sum_sides(pairs.win - pairs.lose)
+        if self.form.method == "pooled":
+            half = 0.5 * (self.scores - self.center)
+            low = outcome - pairs.number * half[pairs.low]
+            high = -outcome - pairs.number * half[pairs.high]
+            return PairContributions(low, high, of_scale)
+        residual = outcome
+        if self.form.method == "paired":
+            residual = outcome - 0.5 * pairs.number * self.difference
+        return PairContributions(residual, -residual, of_scale)
+
+    @cached_property
+    def tied_score(self) -> np.ndarray | None:
+        """What ties take off the variance of each score; None without ties."""
+        if self.tile.tied is None:
+            return None
+        return self.form.link.taken_by_ties(self.predictor, self.tile.tied)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Of the meat if comparisons were independent, and of what ties take off it."""
+        weights = [sum_sides(self.outcome_variance)]
+        if self.tile.tied is not None:
+            weights.append(sum_sides(self.tile.tied))
+        return np.array(weights)
+
+    def sums(self, scatters: np.ndarray) -> ClosedFormSums:
+        """The covariance of an outcome with its score e is 2 f', the variance of e the information.
+
+        Ties take a quarter of P(tie) off the variance of a half win, and so P(tie) off that of Y; e
+        is f'/(f (1 - f)) times half of what is left of Y without its mean.
+        """
+        pairs, link, z = self.tile.pairs, self.form.link, self.scale_design
+        score, information = self.score_and_information
+        density = observed = information
+        if not link.is_logistic:
+            density = (pairs.win + pairs.lose) * link.pdf(self.predictor)
+            observed = link.observed_information(self.predictor, pairs.win, pairs.lose)
+        response = -self.form.factor * np.einsum("esp,sp->ep", z, observed)
+        response[0] += sum_sides(score)
+        model_meat = self._bordered(scatters[0], 2 * density, information)
+        tied = np.zeros_like(model_meat)
+        if self.tied_score is not None and self.tile.tied is not None:
+            mixed = np.sqrt(self.tile.tied * self.tied_score)
+            tied = self._bordered(scatters[1], mixed, self.tied_score)
+        return ClosedFormSums(
+            curvature=np.einsum("esp,fsp,sp->ef", z, z, observed),
+            response=self.tile.on_features(response),
+            model_meat=model_meat,
+            tied=tied,
         )
-        if settings.method == "pooled":
-            robust = meat_net_of(robust, never_differing(data, settings), form.inverse)
-    else:
-        (_, (weight, number), sums), robust = of_pairs(pairs, slice(None)), None
-        scatter = difference_scatter(X, center.mean, pairs, weight)
-        cross = pair_scatter(X, center.mean, pairs, np.zeros(len(X)), number)
-    curvature, on_scale, on_items, of_scale, squares = sums
-    fourth = partial(fourth_power, X, pairs.exposures, center.mean)
-    pairing = pairing_of(fourth, cross, float(squares), pairs.exposures, center, reference)
-    random_pairs = None if settings.method == "paired" else center.scatter
-    jacobian = form.jacobian_of(curvature, on_scale @ X, random_pairs)
-    model = bordered_meat(X, scatter, on_items, of_scale)
-    covariance = sandwich(jacobian, model, robust, data.weight_unit)
-    if robust is None and data.tied is not None:
-        taken = of_pairs.at(pairs).taken_by_ties(X, center.mean, data.tied)
-        taken = data.weight_unit * (jacobian @ taken @ jacobian.T)
-        covariance = less_ties(covariance, taken)
+
+    def _bordered(self, scatter: np.ndarray, mixed: np.ndarray, e: np.ndarray) -> np.ndarray:
+        """The meat (d + e) from that of Y (d x d), its covariance with e, and the variance of e."""
+        z = self.scale_design
+        border = self.tile.on_features(np.einsum("esp,sp->ep", z, mixed))
+        corner = np.einsum("esp,fsp,sp->ef", z, z, e)
+        return np.block([[scatter, border.T], [border, corner]])
+
+
+def _with_covariance(
+    data: DataOfFit, settings: Settings, estimate: Estimate, direction: Direction, scale: Scale
+) -> Estimate:
+    """The estimate with the covariance of its coefficients, and with a look at the pairing."""
+    b = direction.b
+    form = ScaledClosedForm.of_direction(settings, direction, scale, data.tally.n_comparisons)
+    scores = data.table.times(b)
+    equations = ClosedFormEquations(form, scores, float(data.item_moments.mean @ b))
+    inflation = jackknife_of_items(data, settings) if settings.inference == "items" else None
+    sums, robust = sum_equations(data, equations, len(b) + 1 + data.keep_sides, inflation)
+    second_half = None
     if settings.method == "split":
-        covariance = with_second_half(data, covariance, jacobian, form.coef)
-    return covariance, pairing
+        second_half = data.table.second_half(data.second_mask, data.second_moments, b)
+    covariance = closed_covariance(data, settings, form, sums, robust, second_half)
+    pairing = pairing_of_data(data, settings.method)
+    return replace(
+        estimate,
+        covariance=covariance + guard_variance(form, estimate),
+        pairing=pairing,
+        notes=estimate.notes + pairing_note(pairing, settings.method),
+    )
 
 
-def with_second_half(
-    data: FitData, covariance: np.ndarray, jacobian: np.ndarray, coef: np.ndarray
+def guard_variance(form: ScaledClosedForm, estimate: Estimate) -> np.ndarray:
+    """What the guard takes off is as uncertain as it is long."""
+    n_sides = 0 if estimate.side_effect is None else 1
+    shift = np.append(form.factor * form.coef - estimate.coef, [0.0] * n_sides)
+    return np.outer(shift, shift)
+
+
+def closed_covariance(
+    data: DataOfFit,
+    settings: Settings,
+    form: ScaledClosedForm,
+    sums: ClosedFormSums,
+    robust: np.ndarray | None,
+    second_half: SecondHalfSums | None,
 ) -> np.ndarray:
-    """The covariance with what the items behind the covariance of `split` add to it."""
-    error = covariance_error(data.second_half, data.second_moments, coef)
-    n, d = data.second_half.shape
+    """Covariance of coefficients and side effect, from the sums of its equations.
+
+    ``robust`` is the item-robust meat; ``second_half`` are sums of the items of `split`.
+    """
+    d = len(form.coef)
+    random_pairs = None if settings.method == "paired" else data.item_moments.scatter
+    jacobian = form.jacobian(sums, random_pairs)
+    if robust is not None and settings.method == "pooled":
+        robust = meat_net_of(robust, never_differing(data, settings), form.inverse)
+    covariance = sandwich(jacobian, sums.model_meat, robust, data.weight_unit)
+    if robust is None and data.n_tied > 0:
+        tied = data.weight_unit * (jacobian @ sums.tied @ jacobian.T)
+        covariance = less_ties(covariance, tied)
+    if second_half is None:
+        return covariance
+    n = data.second_moments.total
     # db = -S^-1 dS b, while the closed form has db = A d(X'w) with A = S^-1 / M
     by_covariance = data.tally.n_comparisons * jacobian[:, :d]
+    error = covariance_error(second_half, n)
     # the inverse of an estimated covariance has heavier tails than the normal distribution knows
     return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)
 
 
-def bordered_meat(X: np.ndarray, scatter: np.ndarray, *sums: np.ndarray) -> np.ndarray:
-    """The meat (d + e) from the scatter of differences (d x d), and from sums as above."""
-    border = sums[0] @ X
-    return np.block([[scatter, border.T], [border, sums[1]]])
-
-
-def contributions(
-    form: ScaledClosedForm, method: str, centred_score: np.ndarray
-) -> PairContributions:
-    """Of a closed form, what each pair adds to the equations of b and of its scale.
-
-    paired   u = (Y - b'(x_I - x_J)/2) (x_I - x_J), the residual times the difference
-    pooled   u = (Y - b'z_I/2) z_I + (-Y - b'z_J/2) z_J, each item's own residual
-    split    u = Y (x_I - x_J), which does not sum to zero: its mean is what `split` estimates
-
-    ``centred_score`` (N) is b'z of every item.
-    """
-    pairs, scale_scores = form.pairs, form.scale_scores()
-    outcome = sum_sides(pairs.win - pairs.lose)
-    if method == "pooled":
-        half, number = -0.5 * centred_score, pairs.number
-        low, high = number * np.repeat(half, np.diff(pairs.start)), number * half[pairs.high]
-        low += outcome  # in place: memory is what takes the time
-        high -= outcome
-        return PairContributions(low, high, scale_scores)
-    residual = outcome - 0.5 * pairs.number * form.difference if method == "paired" else outcome
-    return PairContributions(residual, -residual, scale_scores)
-
-
-def covariance_error(second_half: np.ndarray, center: Moments, coef: np.ndarray) -> np.ndarray:
+def covariance_error(sums: SecondHalfSums, n: float) -> np.ndarray:
     """Covariance (d x d) of S b, from the n items behind the covariance S of `split` (eq. 4).
 
-    This part of the error of `split` no comparison cures. It is found by leaving out one item at a
-    time, with the leverage of an item on its own covariance.
+    This part of the error of `split` no comparison cures.
     """
-    return error_of_sums(*covariance_error_sums(second_half, center, coef), center.total)
-
-
-def covariance_error_sums(
-    items: np.ndarray, center: Moments, coef: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """What some of these items add to the former: sums of squares (d x d) and sums (d)."""
-    d, n = items.shape[1], center.total
-    whitener = whitening_basis(center.scatter, center.sd).transform
-    meat, total = np.zeros((d, d)), np.zeros(d)
-    for _, z in centred_blocks(items, center.mean):
-        leverage = np.minimum(1 / n + np.sum((z @ whitener) ** 2, axis=1), LARGEST_LEVERAGE)
-        z *= ((z @ coef) / (1 - leverage))[:, None]
-        meat += z.T @ z
-        total += z.sum(axis=0)
-    return meat, total
-
-
-def error_of_sums(meat: np.ndarray, total: np.ndarray, n: float) -> np.ndarray:
-    """The covariance of S b from the sums of all n items."""
-    return (meat - np.outer(total, total) / n) / (n - len(total) - 2) ** 2
+    d = len(sums.total)
+    return (sums.squares - np.outer(sums.total, sums.total) / n) / (n - d - 2) ** 2
 
 
 def meat_net_of(meat: np.ndarray, directions: np.ndarray, inverse: np.ndarray) -> np.ndarray:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairscore.core.links import outcome_pass
-from pairscore.core.passes import total_of
+from pairscore.core.differences import Differences, OutcomeSums
 from pairscore.core.ties import TieRule
 from pairscore.errors import NoLikelihoodError, NotConvergedWarning, SeparationWarning
 
@@ -109,18 +108,17 @@ def kept_likelihood(likelihood: Likelihood | None) -> Likelihood:
     return likelihood
 
 
-def likelihood_of(
-    data: "Comparisons", result: "Estimate", of_decided: float | None = None
-) -> Likelihood:
+def likelihood_of(data: "Comparisons", result: "Estimate", outcomes: OutcomeSums) -> Likelihood:
     """Of the comparisons that a fit is to, an item with itself left out.
 
-    ``of_decided`` is the log-likelihood of all of them, if all are decided and it is known.
+    ``outcomes`` are sums over all that are decided.
     """
     assert result.settings is not None
     if result.settings.method != "mle":
-        reason, total = no_likelihood(result, set(), False), total_of(data.amount)
-        return Likelihood(None, result.n_parameters, total, data, reason)
+        reason = no_likelihood(result, set(), False)
+        return Likelihood(None, result.n_parameters, float(data.amount.sum()), data, reason)
     outcome, eta = data.outcome, result.difference
+    assert eta is not None
     are_distinct = bool((distinct := data.left != data.right).all())
     amount = data.amount if are_distinct else data.amount * distinct
     has_weights = data.weight is not None and bool(np.any((data.weight > 0) & (data.weight != 1)))
@@ -132,10 +130,10 @@ def likelihood_of(
             assert result.effects is not None
             tie = result.effects.of_kind("tie")["tie"]
             value = float(amount @ rule.derivatives(eta, outcome, tie).value)
-        elif of_decided is not None and are_distinct:
-            value = of_decided
+        elif are_distinct and 0 not in counted:
+            value = outcomes.loglik
         else:
-            value = outcome_pass(eta, outcome, amount, rule.link).loglik
+            value = Differences(eta, outcome, amount).outcomes(rule.link).loglik
     return Likelihood(value, result.n_parameters, float(amount.sum()), data, reason)
 
 

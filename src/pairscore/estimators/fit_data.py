@@ -1,27 +1,41 @@
-"""The data of one fit, with the sums that several of its steps share, each computed once."""
+"""The data of a fit: what every estimator asks of its comparisons and items, as sums.
 
-from dataclasses import dataclass
+Estimators are written once, on :class:`DataOfFit`. It knows its items (a table that sums over its
+rows), and sums over its comparisons, in three ways:
+
+    along       differences along a score: for scales, agreement and separation
+    score       the derivative of the log-likelihood in the items' scores
+    sum_pairs   a task over blocks of pairs, for whatever takes all comparisons of a pair together
+
+Here are the data of a table in memory (:class:`FitData`): one block, which is kept. Those of a
+stream are :class:`pairscore.streaming.data.StreamData`: many blocks, read when they are needed, and
+a sample of the comparisons to start from.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy import sparse
 
+from pairscore.core.differences import Differences
 from pairscore.core.linalg import whitening_basis
 from pairscore.core.links import Link
-from pairscore.core.moments import (
-    Moments,
-    moments,
-    times_rows,
-)
+from pairscore.core.moments import Moments, centred_blocks, moments
 from pairscore.core.pair_graph import (
     Pairs,
     Tally,
     aggregate_pairs,
-    scatter_with_sides,
+    pair_scatters,
+    sum_sides,
     tally,
 )
-from pairscore.core.passes import counts_once
+from pairscore.core.passes import difference_pass, net_pass, score_pass
+from pairscore.core.sandwich import inflation_of
+from pairscore.core.sums import Range, Sums
+from pairscore.estimators.item_table import ItemTable
 from pairscore.estimators.penalty import ridge_penalty
 from pairscore.estimators.settings import Settings
 
@@ -30,9 +44,346 @@ if TYPE_CHECKING:
     from pairscore.estimators.results import Fit
 
 
+# -- sums over comparisons ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Along:
+    """Comparisons along a score: left minus right, x.
+
+    Attributes
+    ----------
+    differences : Differences
+        Every comparison, or their distribution.
+    net : array (N)
+        Per item, the sum of amount times x where it is left, less that where it is right.
+    wins, losses : Range
+        Of x where left won, and where it lost, in comparisons of two items that count.
+    tied : float
+        The amount of ties between two items.
+    """
+
+    differences: Differences
+    net: np.ndarray
+    wins: Range
+    losses: Range
+    tied: float
+
+    def is_separated(self, side: bool) -> bool:
+        """Whether some scale, with a side effect if there is one, explains every comparison.
+
+        Then no finite one is best.
+        """
+        wins, losses = self.wins, self.losses
+        if self.tied > 0:
+            return False
+        if not side:
+            return wins.low >= 0 and losses.high <= 0 and max(wins.high, -losses.low) > 0
+        if wins.is_empty or losses.is_empty:
+            return True
+        return wins.low >= losses.high and wins.high > losses.low
+
+    @property
+    def threshold(self) -> float:
+        """A difference that all comparisons that left lost are below, and the others above."""
+        highest_lost, lowest_won = self.losses.high, self.wins.low
+        if self.losses.is_empty:
+            return lowest_won - 1.0
+        return highest_lost + 1.0 if self.wins.is_empty else (highest_lost + lowest_won) / 2
+
+
+@dataclass(frozen=True)
+class ScoreSums(Sums):
+    """Of the log-likelihood at some scores: its derivative in each (N), and in the left side's."""
+
+    net: np.ndarray
+    side: float
+
+
+@dataclass(frozen=True)
+class Gains(Sums):
+    """What a step adds to the winners of decided comparisons, and its size in ties."""
+
+    decided: Range
+    tied: Range
+
+    @property
+    def largest(self) -> float:
+        """The largest size of all."""
+        return max(-self.decided.low, self.decided.high, self.tied.high, 0.0)
+
+    @classmethod
+    def of_comparisons(cls, step: np.ndarray, outcome: np.ndarray, counted: np.ndarray) -> "Gains":
+        """Of a ``step`` in the difference of each comparison (M); a mask says which count."""
+        decided = (outcome * step)[counted & (outcome != 0)]
+        return cls(Range.of(decided), Range.of(np.abs(step[counted & (outcome == 0)])))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The comparisons whose difference a step moves by more than so much.
+
+    ``scores`` (N) and ``shift`` are what the step adds to the score of each item, and to left.
+    """
+
+    scores: np.ndarray
+    shift: float
+    smallest: float
+
+    def touches(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Mask (M) of comparisons."""
+        return np.abs(difference_pass(left, right, self.scores) + self.shift) > self.smallest
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Of the comparisons that count, those that some cut touches, or those that none does."""
+
+    cuts: tuple[Cut, ...]
+    touched: bool
+
+    def mask(self, left: np.ndarray, right: np.ndarray, amount: np.ndarray) -> np.ndarray:
+        """Of comparisons (M)."""
+        touched = np.any([cut.touches(left, right) for cut in self.cuts], axis=0)
+        return (amount > 0) & (left != right) & (touched == self.touched)
+
+
+# -- sums over pairs ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tile:
+    """All comparisons between the items of one block, or of two, summed per pair.
+
+    Items are numbered anew. ``X`` (n x d) has their features, ``mean`` (d) is taken off these to
+    keep the digits; ``rows`` is where they are in the item table, and ``own`` are those of the
+    block that is gone through. ``tied`` is how much of each pair on each side ended in a tie
+    (sides x P), None without ties.
+    """
+
+    pairs: Pairs
+    X: np.ndarray
+    mean: np.ndarray
+    rows: tuple[slice, ...]
+    own: slice
+    tied: np.ndarray | None = None
+
+    @cached_property
+    def Z(self) -> np.ndarray:  # noqa: N802
+        """Features less the mean (n x d): a copy, where their contributions are summed."""
+        return self.X - self.mean
+
+    def take(self, vector: np.ndarray) -> np.ndarray:
+        """The entries of a vector with one for each item of the table."""
+        if len(self.rows) == 1:
+            return vector[self.rows[0]]
+        return np.concatenate([vector[rows] for rows in self.rows])
+
+    def scatters(self, weights: np.ndarray) -> np.ndarray:
+        """Scatters of differences with K weights of each pair (K x P): K x d x d."""
+        degrees = np.array([self.pairs.item_sums(row, row) for row in weights])
+        return pair_scatters(self.X, self.mean, self.pairs, degrees, -weights)
+
+    def scatter(self, weight: np.ndarray) -> np.ndarray:
+        """X'LX with a weight of each pair on each side, bordered by the side effect's row."""
+        return self.with_side(self.scatters(sum_sides(weight)[None])[0], weight)
+
+    def on_features(self, values: np.ndarray) -> np.ndarray:
+        """Sums over pairs of values (k x P) times differences of features: k x d."""
+        nets = np.array([self.pairs.net_per_item(row) for row in values])
+        total = np.zeros((len(values), self.X.shape[1]))
+        for rows, centred in centred_blocks(self.X, self.mean):
+            total += nets[:, rows] @ centred
+        return total
+
+    def with_side(self, scatter: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """X'LX (d x d), bordered by the side effect's row where pairs have sides.
+
+        ``weight`` is that of each pair on each side (sides x P), of which the scatter has the sum.
+        """
+        if len(self.pairs.side) == 1:
+            return scatter
+        border = self.on_features((self.pairs.side @ weight)[None])
+        return np.block([[scatter, border.T], [border, weight.sum()]])
+
+
+class Block(Protocol):
+    """Neighbouring items, and the tiles in which they have a part.
+
+    What belongs to a pair is summed where the block has its low item, what belongs to an item where
+    the block has the item: so every pair and every item counts once, and sums of blocks add.
+    """
+
+    @property
+    def rows(self) -> slice:
+        """The items of the block, in the table."""
+        ...
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether one tile has all comparisons of these items."""
+        ...
+
+    def tiles(self, owned: bool) -> Iterator[tuple[bool, Tile]]:
+        """The tiles, each with whether the block has their low items; or only such (``owned``)."""
+        ...
+
+
+@dataclass(frozen=True)
+class WholeBlock:
+    """All items, and all comparisons in one tile."""
+
+    tile: Tile
+    is_whole: bool = True
+
+    @property
+    def rows(self) -> slice:
+        return self.tile.own
+
+    def tiles(self, owned: bool) -> Iterator[tuple[bool, Tile]]:
+        yield True, self.tile
+
+
+@dataclass(frozen=True)
+class PairCounts(Sums):
+    """X'LX of the observed differences, with the side's row if there is one, and sum_p n_p^2."""
+
+    scatter: np.ndarray
+    squares: float
+
+
+@dataclass(frozen=True)
+class CountTask:
+    """The scatter of the observed differences; ``size`` is the number of parameters."""
+
+    size: int
+
+    def __call__(self, block: Block) -> PairCounts:
+        total = PairCounts(np.zeros((self.size, self.size)), 0.0)
+        for _, tile in block.tiles(owned=True):
+            number = tile.pairs.win + tile.pairs.lose
+            squares = float(np.sum(sum_sides(number) ** 2))
+            total = total + PairCounts(tile.scatter(number), squares)
+        return total
+
+
+# -- the data of a fit -------------------------------------------------------------------------
+
+
+class DataOfFit(Protocol):
+    """What an estimator asks of its data: M comparisons of N items with d features."""
+
+    @property
+    def table(self) -> ItemTable:
+        """Features of the items."""
+        ...
+
+    @property
+    def feature_names(self) -> tuple[str, ...]: ...
+
+    @property
+    def keep_sides(self) -> bool:
+        """Whether pairs keep apart who was on the left, for a side effect."""
+        ...
+
+    @property
+    def has_items(self) -> bool:
+        """False for a matrix of differences, whose rows are items compared with the origin."""
+        ...
+
+    @property
+    def start(self) -> "Fit | None":
+        """A fit to most of these comparisons: what is estimated in steps begins where it stands."""
+        ...
+
+    @property
+    def sample(self) -> "FitData | None":
+        """Some of the comparisons in memory, with the moments of all; None if all are there."""
+        ...
+
+    @property
+    def tally(self) -> Tally:
+        """Net wins w and exposures k of every item, and the amount of all comparisons."""
+        ...
+
+    @property
+    def n_items(self) -> int:
+        """How many items were compared with another."""
+        ...
+
+    @property
+    def n_tied(self) -> float:
+        """The amount of ties."""
+        ...
+
+    @property
+    def weight_unit(self) -> float:
+        """See :attr:`pairscore.data.comparisons.Comparisons.weight_unit`."""
+        ...
+
+    @property
+    def item_moments(self) -> Moments:
+        """Moments of the compared items, each as often as it was compared."""
+        ...
+
+    @property
+    def label_sum(self) -> np.ndarray:
+        """X'w = sum_m Y_m (x_left - x_right), the data's part of eq. 3 (d)."""
+        ...
+
+    @property
+    def second_mask(self) -> np.ndarray:
+        """Mask (N) of the items behind the covariance of `split`."""
+        ...
+
+    @property
+    def n_second(self) -> int:
+        """How many these are."""
+        ...
+
+    @property
+    def second_moments(self) -> Moments:
+        """Moments of these items."""
+        ...
+
+    @property
+    def counts(self) -> PairCounts:
+        """The scatter of the observed differences, by the numbers of comparisons."""
+        ...
+
+    def along(self, scores: np.ndarray, shift: float = 0.0) -> Along:
+        """Comparisons along scores (N), with what left has more."""
+        ...
+
+    def score(self, scores: np.ndarray, shift: float, link: Link) -> ScoreSums:
+        """Derivatives of the log-likelihood at scores (N); an item with itself is left out."""
+        ...
+
+    def gains(self, scores: np.ndarray, shift: float) -> Gains:
+        """What a step that adds scores (N) to items, and a shift to left, adds to winners."""
+        ...
+
+    def sum_pairs(self, task: Callable[[Block], Any], stage: str) -> Any:
+        """The total of a task over the blocks of items; ``stage`` is what progress calls it."""
+        ...
+
+    def part(self, choice: Choice) -> "DataOfFit":
+        """Some of the comparisons, with sums of their own."""
+        ...
+
+
+@dataclass(frozen=True)
+class ItemSums:
+    """Sums per item, and over items, of all comparisons, of which some are a sample."""
+
+    tally: Tally
+    item_moments: Moments
+    label_sum: np.ndarray
+
+
 @dataclass(frozen=True)
 class FitData:
-    """The comparisons of one fit as arrays, with the sums that several steps share.
+    """The comparisons of one fit in memory, with the sums that several steps share.
 
     Parameters
     ----------
@@ -45,17 +396,33 @@ class FitData:
     start : Fit, optional
         A fit to most of these comparisons, and to the first of these items: whatever is estimated
         in steps begins where it stands.
+    of_all : ItemSums, optional
+        Of all comparisons, where these are a sample.
     """
 
     comparisons: "Comparisons"
     keep_sides: bool
     has_items: bool = True
     start: "Fit | None" = None
+    of_all: ItemSums | None = None
+
+    @property
+    def sample(self) -> None:
+        """All comparisons are in memory."""
+        return None
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
         """Features of the items, N x d."""
         return self.comparisons.items.values
+
+    @cached_property
+    def table(self) -> ItemTable:
+        return ItemTable(self.X)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return self.comparisons.items.feature_names
 
     @cached_property
     def amount(self) -> np.ndarray:
@@ -68,20 +435,31 @@ class FitData:
         return self.comparisons.weight_unit
 
     @cached_property
+    def counted(self) -> np.ndarray:
+        """Mask (M) of the comparisons of two items with a positive amount."""
+        return (self.amount > 0) & (self.comparisons.left != self.comparisons.right)
+
+    @cached_property
     def tally(self) -> Tally:
         """Net wins w and exposures k of every item."""
+        if self.of_all is not None:
+            return self.of_all.tally
         data = self.comparisons
         return tally(data.left, data.right, data.outcome, self.amount, len(self.X))
 
     @cached_property
     def label_sum(self) -> np.ndarray:
-        """X'w = sum_m Y_m (x_left - x_right), the data's part of eq. 3 (d)."""
-        return times_rows(self.tally.net_wins, self.X)
+        """X'w (d)."""
+        if self.of_all is not None:
+            return self.of_all.label_sum
+        return self.table.total(self.tally.net_wins)
 
     @cached_property
     def item_moments(self) -> Moments:
         """Moments of the compared items, each as often as it was compared."""
-        return moments(self.X, self.tally.exposures)
+        if self.of_all is not None:
+            return self.of_all.item_moments
+        return self.table.moments(self.tally.exposures)
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -106,6 +484,12 @@ class FitData:
         return tied
 
     @cached_property
+    def n_tied(self) -> float:
+        """The amount of ties."""
+        is_tie = self.comparisons.outcome == 0
+        return float(self.amount[is_tie].sum()) if is_tie.any() else 0.0
+
+    @cached_property
     def n_items(self) -> int:
         """How many items were compared with another."""
         return int(np.count_nonzero(self.tally.exposures))
@@ -113,9 +497,7 @@ class FitData:
     @cached_property
     def compared(self) -> np.ndarray:
         """Mask of the items that occur in some comparison, be it with themselves (N)."""
-        exposures = self.tally.exposures
-        all_count = counts_once(self.amount) and exposures.sum() == 2 * len(self.amount)
-        return exposures > 0 if all_count else self.comparisons.compared
+        return self.comparisons.compared
 
     @cached_property
     def n_independent(self) -> int:
@@ -134,11 +516,25 @@ class FitData:
         return self.n_items - self.n_independent
 
     @cached_property
-    def second_half(self) -> np.ndarray:
-        """The items behind the covariance of `split`: those named, else those of no comparison."""
+    def second_mask(self) -> np.ndarray:
+        """Mask (N) of the items behind the covariance of `split`: those named, else of no vote."""
         rows = self.comparisons.covariance_items
-        rows = np.flatnonzero(~self.compared) if rows is None else np.asarray(rows)
-        if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and np.all(np.diff(rows) == 1):
+        if rows is None:
+            return ~self.compared
+        mask = np.zeros(len(self.X), dtype=bool)
+        mask[np.asarray(rows)] = True
+        return mask
+
+    @property
+    def n_second(self) -> int:
+        """How many items are behind the covariance of `split`."""
+        return int(np.count_nonzero(self.second_mask))
+
+    @cached_property
+    def second_half(self) -> np.ndarray:
+        """The items behind the covariance of `split` (n x d)."""
+        rows = np.flatnonzero(self.second_mask)
+        if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
             return self.X[rows[0] : rows[-1] + 1]  # a view, not a copy
         return self.X[rows]
 
@@ -146,6 +542,81 @@ class FitData:
     def second_moments(self) -> Moments:
         """Moments of the items behind the covariance of `split`."""
         return moments(self.second_half)
+
+    @cached_property
+    def tile(self) -> Tile:
+        """All comparisons, and the items less the mean of those that were compared."""
+        everything = slice(0, len(self.X))
+        return Tile(
+            self.pairs, self.X, self.item_moments.mean, (everything,), everything, self.tied
+        )
+
+    @cached_property
+    def counts(self) -> PairCounts:
+        """The scatter of the observed differences, by the numbers of comparisons."""
+        return CountTask(self.X.shape[1] + self.keep_sides)(WholeBlock(self.tile))
+
+    def differences(self, scores: np.ndarray, shift: float = 0.0) -> np.ndarray:
+        """Score of left minus that of right, plus a shift, of every comparison (M)."""
+        x = difference_pass(self.comparisons.left, self.comparisons.right, scores)
+        return x + shift if shift else x
+
+    def along(self, scores: np.ndarray, shift: float = 0.0) -> Along:
+        """Comparisons along scores (N), with what left has more."""
+        votes, x = self.comparisons, self.differences(scores, shift)
+        return along_comparisons(
+            x, votes.left, votes.right, votes.outcome, self.amount, len(scores)
+        )
+
+    def score(self, scores: np.ndarray, shift: float, link: Link) -> ScoreSums:
+        """Derivatives of the log-likelihood at scores (N): of pairs, as seen from each side."""
+        pairs = self.pairs
+        ends = (pairs.low, pairs.high), (pairs.high, pairs.low)
+        total = ScoreSums(np.zeros(len(scores)), 0.0)
+        sides = zip(ends, (pairs.win, pairs.lose), (pairs.lose, pairs.win), strict=True)
+        for side, (on_sides, win, lose) in enumerate(list(sides)[: len(pairs.side)]):
+            total = total + ScoreSums(
+                *score_pass(*on_sides, win[side], lose[side], scores, shift, link)
+            )
+        return total
+
+    def gains(self, scores: np.ndarray, shift: float) -> Gains:
+        """What a step that adds scores (N) to items, and a shift to left, adds to winners."""
+        step = self.differences(scores, shift)
+        return Gains.of_comparisons(step, self.comparisons.outcome, self.counted)
+
+    def sum_pairs(self, task: Callable[[Block], Any], stage: str) -> Any:
+        """The task, called with all pairs."""
+        return task(WholeBlock(self.tile))
+
+    def part(self, choice: Choice) -> "FitData":
+        """Some of the comparisons."""
+        votes = self.comparisons
+        rows = choice.mask(votes.left, votes.right, self.amount)
+        return replace(self, comparisons=votes[rows], of_all=None)
+
+
+def along_comparisons(
+    x: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    outcome: np.ndarray,
+    amount: np.ndarray,
+    n_items: int,
+) -> Along:
+    """Comparisons (M) with differences x of scores of N items."""
+    counted = (amount > 0) & (left != right)
+    is_tie = outcome == 0
+    return Along(
+        differences=Differences.of_comparisons(x, outcome, amount),
+        net=net_pass(left, right, amount * x, n_items),
+        wins=Range.of(x[counted & (outcome > 0)]),
+        losses=Range.of(x[counted & (outcome < 0)]),
+        tied=float(amount[is_tie & counted].sum()) if is_tie.any() else 0.0,
+    )
+
+
+# -- what several estimators take from the data ------------------------------------------------
 
 
 def size_of_information(n_comparisons: float, link: Link) -> float:
@@ -157,7 +628,7 @@ def size_of_information(n_comparisons: float, link: Link) -> float:
     return 8 * n_comparisons * float(link.pdf(0.0)) ** 2
 
 
-def leverage_whitener(data: FitData, settings: Settings) -> np.ndarray:
+def leverage_whitener(data: DataOfFit, settings: Settings) -> np.ndarray:
     """W (d x r) with W' (X~'KX~ + ridge) W = I, X~ the centred items and K their exposures.
 
     It tells how far an item can pull the fit towards itself, which a ridge holds back.
@@ -167,8 +638,13 @@ def leverage_whitener(data: FitData, settings: Settings) -> np.ndarray:
     return whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
 
 
-def bordered_scatter(
-    data: FitData, weight: np.ndarray, scatter: np.ndarray | None = None
-) -> np.ndarray:
-    """X'LX of the data's pairs; see :func:`pairscore.core.pair_graph.scatter_with_sides`."""
-    return scatter_with_sides(data.X, data.item_moments.mean, data.pairs, weight, scatter)
+def jackknife_of_items(data: DataOfFit, settings: Settings) -> np.ndarray:
+    """1 / (1 - leverage) of every item (N); see :func:`pairscore.core.sandwich.inflation_of`."""
+    exposures = data.tally.exposures
+    along = data.table.lengths(data.item_moments.mean, leverage_whitener(data, settings))
+    return inflation_of(along, exposures, data.table.own_columns(exposures))
+
+
+def parameter_units(data: DataOfFit) -> np.ndarray:
+    """Standard deviations of the features, and 1 for the side effect: (d) or (d + 1)."""
+    return np.append(data.item_moments.sd, [1.0] * data.keep_sides)

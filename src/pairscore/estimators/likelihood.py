@@ -1,40 +1,51 @@
-"""Maximum likelihood on the graph of items: differences of features are never formed.
+"""Maximum likelihood: differences of features are never formed.
 
-With scores s = X beta the log-likelihood is a sum over pairs of log f(s_low - s_high). Its gradient
-is X'(B'r), B the incidence matrix of the pairs, and its Hessian X' L_omega X, L_omega the Laplacian
-with the information of each pair as weight. Newton's equations are solved by conjugate gradients in
-coordinates in which the scatter of the items is the identity; there the Hessian of random pairs is
-close to a multiple of the identity, and a few products with it are enough. Where items that met are
-alike (:func:`are_alike`), it is the scatter of the differences that is the identity.
+With scores s = X beta the log-likelihood is a sum over comparisons of log f(s_left - s_right). Its
+gradient is X'(B'r), B the incidence matrix of the comparisons, and its Hessian X' L_omega X,
+L_omega the Laplacian with the information of each pair as weight.
+
+One objective (:class:`LikelihoodLoss`) has three solvers of Newton's equations:
+
+    ConjugateGradients   products with the Hessian, which is not formed: for comparisons in memory
+    FormedHessian        the Hessian itself, by a pass over pairs at every point
+    QuasiNewton          an approximation that gradients improve: for comparisons that take long to
+                         go through, from the maximum in a sample on
+
+Parameters are whitened: in coordinates in which the scatter of the items is the identity, the
+Hessian of random pairs is close to a multiple of it. Where items that met are alike
+(:func:`are_alike`), it is the scatter of the differences that is the identity.
 
 Where comparisons are separated (:mod:`pairscore.estimators.separation`), those that are explained
 are set aside, the others are fitted, and then what these leave open.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import block_diag
 from scipy.sparse.linalg import LinearOperator, cg
 
 from pairscore.core.linalg import TOLERANCE, Basis, split_side_directions, whitening_basis
-from pairscore.core.links import Link, Logit, score_pass, scores_of_pairs
-from pairscore.core.moments import Moments, rows_times, times_rows
+from pairscore.core.links import Link, Logit
 from pairscore.core.optimise import FISHER_GAP, Derivatives, Step, minimise
-from pairscore.core.pair_graph import Pairs, difference_scatter, scatter_with_sides, sum_sides
-from pairscore.core.passes import difference_pass, laplacian_pass
-from pairscore.core.sandwich import PairContributions, item_robust_meat, less_ties, sandwich
-from pairscore.core.scale import SAMPLE, fit_scale, initial_factor
+from pairscore.core.pair_graph import sum_sides
+from pairscore.core.sandwich import PairContributions, less_ties, sandwich
+from pairscore.core.scale import fit_scale, initial_factor
+from pairscore.core.sums import Sums
 from pairscore.errors import NotConvergedWarning, plural
 from pairscore.estimators.fit_data import (
+    Choice,
+    DataOfFit,
     FitData,
-    bordered_scatter,
-    leverage_whitener,
+    Tile,
+    jackknife_of_items,
+    parameter_units,
     size_of_information,
 )
-from pairscore.estimators.null_space import open_in_few
+from pairscore.estimators.null_space import memory_of, open_in_few
+from pairscore.estimators.pair_sums import PairSums, PairTask, sum_equations
 from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.separation import (
@@ -42,72 +53,204 @@ from pairscore.estimators.separation import (
     Curvature,
     basis_within,
     carry_over,
-    explained_rows,
+    explained_cut,
+    gains_along,
     parameter_names,
-    parameter_units,
-    part_of,
     recession_of,
+    recession_of_side,
     separated_directions,
+    separates,
     separation_note,
     unseen,
 )
 from pairscore.estimators.settings import Settings
 
 FIRST_SEPARATION_CHECK = 8  # iteration by which a likelihood with a maximum has reached it
-SMALLEST_GAIN = 0.1  # of some comparison's score difference, in a step along which there is no end
 COARSE, FINE = 1e-2, 1e-4  # relative precision of the first Newton step, and of the others
-FEW = 5000  # pairs of a first look
 STRAIGHT = 1e-4  # move of a score difference, within which a likelihood is close to its quadratic
 LAST_BENDS = 30  # iteration by which moves that go on do not end
 FEWEST_PRODUCTS = 20  # with a Hessian, before its equations are solved directly
 # mean square of differences over that of random pairs, below which items that met are alike
 SMALLEST_SPREAD = 0.05
 LARGEST_START = 3.0  # coefficient of a standardised feature to start from
+MOST_PASSES = 30  # over comparisons that are not in memory
+# gap to the maximum after the last quasi-Newton step, in log-likelihood: a standard error / 10^9
+CLOSE = 1e-19
+SMALLEST_SHRINK = 1e-3  # of a gap by one step, that is not taken for luck
+SMALLEST_CURVATURE = 0.02  # of the average one: a sample may not see every direction
+SMALLEST_BEND = 1e-8  # cosine of a step and the change of the gradient, below which it is rounding
+
+
+# -- equations ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class PairLikelihood:
-    """Negative log-likelihood, with its ridge, as a function of whitened parameters a.
+class LikelihoodSums(Sums):
+    """Sums over pairs, all bordered by the side effect's row (d + side).
+
+    Expected and observed information, and what ties take off the former.
+    """
+
+    expected: np.ndarray
+    observed: np.ndarray
+    tied: np.ndarray
+
+
+@dataclass(frozen=True)
+class LikelihoodEquations:
+    """Those of maximum likelihood at ``scores`` (N) and a side effect."""
+
+    link: Link
+    scores: np.ndarray
+    side_effect: float
+
+    @classmethod
+    def of_theta(cls, data: DataOfFit, theta: np.ndarray, link: Link) -> "LikelihoodEquations":
+        """At coefficients and side effect."""
+        d = len(data.feature_names)
+        return cls(link, data.table.times(theta[:d]), float(theta[d:].sum()))
+
+    def at(self, tile: Tile) -> "LikelihoodTerms":
+        return LikelihoodTerms(self.link, tile, tile.take(self.scores), self.side_effect)
+
+
+@dataclass(frozen=True)
+class LikelihoodTerms:
+    """What the pairs of a tile add to these equations; ``scores`` are those of its items."""
+
+    link: Link
+    tile: Tile
+    scores: np.ndarray
+    side_effect: float
+
+    @cached_property
+    def predictor(self) -> np.ndarray:
+        """Difference of scores of every side and pair."""
+        pairs = self.tile.pairs
+        return pairs.differences(self.scores) + self.side_effect * pairs.side[:, None]
+
+    @cached_property
+    def score_and_information(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of the log-likelihood, for every side and pair; the information is the expected one."""
+        return self.link.score(self.predictor, self.tile.pairs.win, self.tile.pairs.lose)
+
+    @property
+    def contributions(self) -> PairContributions:
+        """u_p = score_p (x_low - x_high), and score_p times the side."""
+        pairs, score = self.tile.pairs, self.score_and_information[0]
+        total = sum_sides(score)
+        extra = np.empty((len(total), 0))
+        if len(pairs.side) > 1:
+            extra = (pairs.side @ score)[:, None]
+        return PairContributions(total, -total, extra)
+
+    @cached_property
+    def _of_sides(self) -> list[np.ndarray]:
+        """Weights of each pair on each side: expected, then observed and tied if they differ."""
+        pairs = self.tile.pairs
+        weights = [self.score_and_information[1]]
+        if not isinstance(self.link, Logit):
+            weights.append(self.link.observed_information(self.predictor, pairs.win, pairs.lose))
+        if self.tile.tied is not None:
+            weights.append(self.link.taken_by_ties(self.predictor, self.tile.tied))
+        return weights
+
+    @property
+    def weights(self) -> np.ndarray:
+        return np.array([sum_sides(weight) for weight in self._of_sides])
+
+    def sums(self, scatters: np.ndarray) -> LikelihoodSums:
+        tile = self.tile
+        bordered = [
+            tile.with_side(scatter, weight)
+            for scatter, weight in zip(scatters, self._of_sides, strict=True)
+        ]
+        expected = bordered[0]
+        observed = expected if isinstance(self.link, Logit) else bordered[1]
+        tied = np.zeros_like(expected) if tile.tied is None else bordered[-1]
+        return LikelihoodSums(expected, observed, tied)
+
+
+def hessian_at(data: DataOfFit, theta: np.ndarray, link: Link) -> tuple[np.ndarray, bool]:
+    """Minus the second derivative of the log-likelihood (d + side), and whether it is that.
+
+    Where a link is not log-concave, it may be indefinite; then it is the expected information.
+    """
+    task = PairTask(LikelihoodEquations.of_theta(data, theta, link), len(theta), None)
+    total: PairSums = data.sum_pairs(task, "Hessian")
+    sums: LikelihoodSums = total.equations
+    unit = parameter_units(data)
+    unit = np.where(unit > 0, unit, 1.0)
+    smallest = np.linalg.eigvalsh(sums.observed / np.outer(unit, unit)).min(initial=0.0)
+    exact = isinstance(link, Logit) or smallest > -TOLERANCE * float(np.trace(sums.expected))
+    return (sums.observed, True) if exact else (sums.expected, False)
+
+
+# -- the objective and its solvers -------------------------------------------------------------
+
+
+class Solver(Protocol):
+    """Solves Newton's equations, Hessian * direction = gradient, in whitened parameters."""
+
+    def direction(
+        self, loss: "LikelihoodLoss", params: np.ndarray, gradient: np.ndarray, precision: float
+    ) -> tuple[np.ndarray, float]:
+        """The direction to a relative precision, and by what the gap that it leaves counts.
+
+        1 for Newton's step, which squares the gap; more for Fisher's, which does not; of an
+        approximate Hessian the share of the gap that the next step is expected to leave.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class LikelihoodLoss:
+    """Minus the log-likelihood, with its ridge, as a function of whitened parameters a.
 
     theta = origin + T a, where theta has the d coefficients, and the side effect if there is one.
 
     Parameters
     ----------
-    X : array (N x d)
-    pairs : Pairs
-        With two sides for a side effect.
+    data : DataOfFit
     link : Link
     transform : array (d or d + 1) x r
         T, so that all parameters have similar curvature.
     ridge : array (d or d + 1)
         Penalty on theta^2 / 2.
+    solver : Solver
     origin : array (d or d + 1), or 0
     tol : float
         Gap to the minimum, in units of the weight of a pair, that one more step closes.
     """
 
-    X: np.ndarray
-    pairs: Pairs
+    data: DataOfFit
     link: Link
     transform: np.ndarray
     ridge: np.ndarray
+    solver: Solver
     origin: np.ndarray | float = 0.0
     tol: float = 1e-9
 
-    @cached_property
-    def n_comparisons(self) -> float:
-        return float(self.pairs.number.sum())
+    @property
+    def n_features(self) -> int:
+        return len(self.data.feature_names)
 
     @cached_property
-    def n_pairs(self) -> float:
-        """How many pairs of equal weight these are worth; the unit of weights does not matter."""
-        share = self.pairs.number / self.n_comparisons
-        return 1 / float(share @ share)
+    def pair_weight(self) -> float:
+        """The weight of a pair: total weight over the number of pairs of equal weight.
+
+        Of a stream, whose pairs are not counted, that of a comparison.
+        """
+        if self.data.sample is not None:
+            return self.data.weight_unit
+        number = memory_of(self.data).pairs.number
+        total = float(number.sum())
+        return float(number @ number) / total if total else 1.0
 
     @property
     def may_be_unbounded(self) -> bool:
         """Whether some parameter has no ridge that holds it back if data are separated."""
-        d = self.X.shape[1]
+        d = self.n_features
         return not np.any(self.ridge[:d]) or bool(np.any(self.ridge[d:] == 0))
 
     def start(self, theta: np.ndarray) -> np.ndarray:
@@ -119,32 +262,12 @@ class PairLikelihood:
         """Coefficients, and the side effect if there is one."""
         return self.origin + self.transform @ params
 
-    def scores(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of every item (N), and what each side adds to a difference."""
-        d = self.X.shape[1]
-        return rows_times(self.X, theta[:d]), theta[d:].sum() * self.pairs.side
-
-    def pull_back(self, net: np.ndarray, on_sides: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """What net sums of items (N) and sums of sides say of the parameters, and the ridge."""
-        on_theta = times_rows(net, self.X)
-        if len(self.pairs.side) > 1:
-            on_theta = np.append(on_theta, self.pairs.side @ on_sides)
-        return self.transform.T @ (on_theta + self.ridge * theta)
-
     def derivatives(self, params: np.ndarray) -> Derivatives:
-        """Gradient of the loss, and the information that each pair carries (sides x P)."""
-        theta = self.theta(params)
-        score, information, net, exact = self.score_pass(theta, keep=len(self.pairs.side) > 1)
-        on_sides = score.sum(axis=1) if len(score) > 1 else np.zeros(1)
-        return Derivatives(self.pull_back(-net, -on_sides, theta), information, exact)
-
-    def score_pass(
-        self, theta: np.ndarray, keep: bool = True
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
-        """See :func:`pairscore.core.links.score_pass`."""
-        pairs = self.pairs
-        graph, wins = (pairs.start, pairs.low, pairs.high), (pairs.win, pairs.lose)
-        return score_pass(graph, *self.scores(theta), wins, self.link, keep)
+        """The gradient; the Hessian is the solver's affair."""
+        theta, d = self.theta(params), self.n_features
+        sums = self.data.score(self.data.table.times(theta[:d]), float(theta[d:].sum()), self.link)
+        on_theta = -np.append(self.data.table.total(sums.net), [sums.side] * (len(theta) - d))
+        return Derivatives(self.transform.T @ (on_theta + self.ridge * theta), np.empty(0))
 
     def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
         """Newton's step, and whether it shows that the likelihood has no maximum.
@@ -152,15 +275,15 @@ class PairLikelihood:
         Half the squared Newton decrement, gradient' Hessian^-1 gradient, is the gap: that of all
         comparisons together, in units of the weight of a pair, which is far below a standard error.
         """
-        direction = self._solve(here, FINE if iteration > 1 else COARSE)
-        gap = 0.5 * float(here.gradient @ direction) * self.n_pairs / self.n_comparisons
-        gap *= 1.0 if here.exact else FISHER_GAP
+        precision = FINE if iteration > 1 else COARSE
+        direction, counts = self.solver.direction(self, params, here.gradient, precision)
+        gap = counts * 0.5 * float(here.gradient @ direction) / self.pair_weight
         near = gap <= self.tol
         if near and iteration == 1:
-            direction = self._solve(here, FINE)
+            direction, _ = self.solver.direction(self, params, here.gradient, FINE)
         if self.may_be_unbounded and (near or iteration >= FIRST_SEPARATION_CHECK):
             for endless in (direction, -params):
-                if self.separates(self.without_ridge(-self.transform @ endless)):
+                if separates(self.data, self.without_ridge(-self.transform @ endless)):
                     return Step(endless, gap, unbounded=True)
         if near and iteration < LAST_BENDS and self.largest_move(direction) > STRAIGHT:
             gap = max(gap, 2 * self.tol)  # the step does not square it yet
@@ -171,142 +294,229 @@ class PairLikelihood:
         return np.where(self.ridge > 0, 0.0, theta)
 
     def largest_move(self, direction: np.ndarray) -> float:
-        """By how much a step moves the difference of some pair's scores at most."""
-        scores, shift = self.scores(self.transform @ direction)
-        return float(np.abs(self.pairs.differences(scores) + shift[:, None]).max(initial=0.0))
+        """By how much a step moves the difference of some comparison's scores at most."""
+        return gains_along(memory_of(self.data), self.transform @ direction)[0].largest
 
-    def _solve(self, here: Derivatives, precision: float) -> np.ndarray:
-        """Solve Hessian * direction = gradient to a relative precision, by conjugate gradients.
 
-        Directly where these have not come to an end.
-        """
+@dataclass(frozen=True)
+class ConjugateGradients:
+    """Products with the Hessian of comparisons in memory: X, then the graph of pairs, then X'.
+
+    They take a fifth of the time of a formed Hessian where features are hundreds, and are the only
+    way where they are thousands. Where they have not come to an end, as where features are nearly
+    collinear, the equations are solved with the Hessian itself.
+    """
+
+    data: FitData
+
+    def direction(
+        self, loss: LikelihoodLoss, params: np.ndarray, gradient: np.ndarray, precision: float
+    ) -> tuple[np.ndarray, float]:
+        pairs, X, T = self.data.pairs, self.data.X, loss.transform
+        d = X.shape[1]
+        information, exact = self._information(loss, params)
         # for directions of which no pair speaks
-        damping = TOLERANCE * float(here.information.sum()) / self.n_comparisons
+        damping = TOLERANCE * float(information.sum()) / self.data.tally.n_comparisons
 
         def times(vector: np.ndarray) -> np.ndarray:
-            theta = self.transform @ vector
-            net, on_sides = laplacian_pass(
-                self.pairs.start, self.pairs.high, *self.scores(theta), here.information
-            )
-            return self.pull_back(net, on_sides, theta) + damping * vector
+            theta = T @ vector
+            moved = pairs.differences(self.data.table.times(theta[:d]))
+            weighted = information * (moved + theta[d:].sum() * pairs.side[:, None])
+            on_theta = self.data.table.total(pairs.net_per_item(sum_sides(weighted)))
+            if len(theta) > d:
+                on_theta = np.append(on_theta, pairs.side @ weighted.sum(axis=1))
+            return T.T @ (on_theta + loss.ridge * theta) + damping * vector
 
-        size = len(here.gradient)
+        size = len(gradient)
         hessian = LinearOperator((size, size), matvec=times, dtype=float)
         most = FEWEST_PRODUCTS + size // 2
-        direction, unfinished = cg(hessian, here.gradient, rtol=precision, maxiter=most)
+        direction, unfinished = cg(hessian, gradient, rtol=precision, maxiter=most)
         if unfinished:
-            return np.linalg.solve(self.hessian(here) + damping * np.eye(size), here.gradient)
-        return direction
+            formed = self.data.tile.scatter(information) + np.diag(loss.ridge)
+            formed = T.T @ formed @ T + damping * np.eye(size)
+            direction = np.linalg.solve(formed, gradient)
+        return direction, 1.0 if exact else FISHER_GAP
 
-    def hessian(self, here: Derivatives) -> np.ndarray:
-        """The second derivative in whitened parameters (r x r)."""
-        mean = self.X.mean(axis=0)  # of any: it keeps the digits
-        scatter = scatter_with_sides(self.X, mean, self.pairs, here.information)
-        return self.transform.T @ (scatter + np.diag(self.ridge)) @ self.transform
-
-    def separates(self, direction: np.ndarray) -> bool:
-        """Whether moving along ``direction`` for ever makes no comparison worse, and some better.
-
-        This is separation, up to what the direction is off.
-        """
-        pairs, (scores, shift) = self.pairs, self.scores(direction)
-        # a few pairs that get clearly worse, however much others gain, spare a look at all
-        few = slice(None, None, 1 + len(pairs.high) // FEW)
-        worst = -1e-4 * (np.ptp(scores) + np.abs(shift).max())
-        gain = (scores[pairs.low[few]] - scores[pairs.high[few]]) + shift[:, None]
-        if not _none_worse(gain, pairs.win[:, few], pairs.lose[:, few], worst):
-            return False
-        gain = pairs.differences(scores) + shift[:, None]
-        seen = pairs.win + pairs.lose > 0  # a pair may have met on one side only
-        largest = np.abs(gain[seen]).max(initial=0.0)
-        if largest < SMALLEST_GAIN:
-            return False
-        return _none_worse(gain, pairs.win, pairs.lose, -1e-4 * largest)
+    def _information(self, loss: LikelihoodLoss, params: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Of each pair on each side, and whether it is the observed one."""
+        pairs, theta = self.data.pairs, loss.theta(params)
+        d = self.data.X.shape[1]
+        delta = pairs.differences(self.data.table.times(theta[:d]))
+        predictor = delta + theta[d:].sum() * pairs.side[:, None]
+        _, information, exact = loss.link.newton(predictor, pairs.win, pairs.lose)
+        return information, exact
 
 
-def _none_worse(gain: np.ndarray, win: np.ndarray, lose: np.ndarray, worst: float) -> bool:
-    """Whether no comparison gains less than ``worst``; arrays are sides x P, of low."""
-    return bool(np.all(gain[win > 0] >= worst) and np.all(gain[lose > 0] <= -worst))
+@dataclass(frozen=True)
+class FormedHessian:
+    """The Hessian itself, by a pass over pairs at every point."""
+
+    def direction(
+        self, loss: LikelihoodLoss, params: np.ndarray, gradient: np.ndarray, precision: float
+    ) -> tuple[np.ndarray, float]:
+        hessian, exact = hessian_at(loss.data, loss.theta(params), loss.link)
+        T = loss.transform
+        values, vectors = np.linalg.eigh(T.T @ (hessian + np.diag(loss.ridge)) @ T)
+        least = TOLERANCE * float(values.max(initial=0.0))
+        direction = (vectors / np.maximum(values, least)) @ (vectors.T @ gradient)
+        return direction, 1.0 if exact else FISHER_GAP
+
+
+@dataclass
+class QuasiNewton:
+    """An inverse Hessian that gradients improve (Broyden, Fletcher, Goldfarb, Shanno).
+
+    ``inverse`` is that of a sample to begin with; a pass over all comparisons gives a gradient.
+    """
+
+    inverse: np.ndarray
+    params: np.ndarray | None = None
+    gradient: np.ndarray | None = None
+    decrement: float = np.inf
+
+    def direction(
+        self, loss: LikelihoodLoss, params: np.ndarray, gradient: np.ndarray, precision: float
+    ) -> tuple[np.ndarray, float]:
+        if self.params is not None and self.gradient is not None:
+            self._improve(params - self.params, gradient - self.gradient)
+        self.params, self.gradient = params, gradient
+        direction = self.inverse @ gradient
+        decrement = float(gradient @ direction)
+        shrink = decrement / self.decrement if 0 < decrement < self.decrement < np.inf else 1.0
+        self.decrement = decrement
+        return direction, max(shrink, SMALLEST_SHRINK)
+
+    def _improve(self, moved: np.ndarray, change: np.ndarray) -> None:
+        bend = float(moved @ change)
+        if bend <= SMALLEST_BEND * float(np.linalg.norm(moved) * np.linalg.norm(change)):
+            return
+        left = np.eye(len(moved)) - np.outer(moved, change) / bend
+        self.inverse = left @ self.inverse @ left.T + np.outer(moved, moved) / bend
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """Where the likelihood was maximised, and the likelihood with the ridge that held it there.
+    """Where the likelihood was maximised, with the ridge that held it there (d + side).
 
     If ``separated``, there is no maximum, and ``theta`` is a direction in which it grows for ever.
     """
 
-    likelihood: PairLikelihood
     theta: np.ndarray
+    ridge: np.ndarray
     n_iterations: int
     converged: bool
     separated: bool
 
+    @property
+    def notes(self) -> list[Note]:
+        """What is said of a maximum that was not reached."""
+        if self.converged:
+            return []
+        text = (
+            f"the likelihood was not maximised within {plural(self.n_iterations, 'iteration')};"
+            " raise max_iter or add a ridge (l2)."
+        )
+        return [(NotConvergedWarning, text)]
 
-def maximise(likelihood: PairLikelihood, start: np.ndarray, max_iter: int = 100) -> Optimum:
+
+def maximise(loss: LikelihoodLoss, start: np.ndarray, max_iter: int = 100) -> Optimum:
     """Maximise the likelihood by Newton's method from ``start``, coefficients and side effect."""
-    best = minimise(likelihood, likelihood.start(start), max_iter, likelihood.tol)
-    at = likelihood.transform @ best.params if best.unbounded else likelihood.theta(best.params)
-    return Optimum(likelihood, at, best.n_iterations, best.converged, best.unbounded)
+    best = minimise(loss, loss.start(start), max_iter, loss.tol)
+    at = loss.transform @ best.params if best.unbounded else loss.theta(best.params)
+    return Optimum(at, loss.ridge, best.n_iterations, best.converged, best.unbounded)
 
 
-def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
-    """Fit by maximum likelihood, started from the pooled closed form or from ``data.start``.
+# -- the maximum -------------------------------------------------------------------------------
 
-    Where data are separated a ridge of SEPARATION_L2 holds the directions that are, and a note says
-    so; what the other comparisons determine is at their maximum.
+
+def maximum(
+    data: DataOfFit, settings: Settings, start: np.ndarray, side_ridge: float = 0.0
+) -> Optimum:
+    """The maximum of the likelihood with the ridge of the settings, if there is one.
+
+    A ridge that is too weak to hold anything back hides no separation: it acts once there is a
+    maximum, which it moves a little.
     """
-    start = first_guess(data, settings)
-    optimum = maximum(data, settings, start)
-    if not optimum.separated:
-        return likelihood_estimate(data, settings, optimum, curvature(data, settings, optimum))
-    if ridge_is_weak(settings.l2, data.weight_unit):
-        return fit_separated(data, settings, optimum.theta, start)
-    # the features have a ridge, so that only the side can be without an end
-    ridge = np.append(optimum.likelihood.ridge[:-1], SEPARATION_L2 * data.weight_unit)
-    optimum = maximise(replace(optimum.likelihood, ridge=ridge), start, settings.max_iter)
-    found = curvature(data, settings, optimum)
-    estimate = likelihood_estimate(data, settings, optimum, found)
-    side = np.eye(len(ridge))[:, -1:]
-    rows = (data.amount > 0) & (data.comparisons.left != data.comparisons.right)
-    origin = optimum.theta * (1 - side[:, 0])
-    recession = recession_of(data, rows, side, optimum.theta, origin)
-    notes = [separation_note([SIDE]), *estimate.notes]
-    return replace(estimate, recession=recession, notes=notes)
+    weak = ridge_is_weak(settings.l2, data.weight_unit)
+    T = likelihood_basis(data, settings).transform
+    if data.keep_sides:
+        T = block_diag(T, 1 / np.sqrt(data.tally.n_comparisons))
+    ridge = np.append(settings.l2 * data.item_moments.sd**2, [side_ridge] * data.keep_sides)
+    if data.sample is not None:
+        return _maximum_of_stream(data, data.sample, settings, T, ridge, start)
+    solver = ConjugateGradients(memory_of(data))
+    held = np.zeros(len(ridge)) if weak else ridge
+    loss = LikelihoodLoss(data, settings.link, T, held, solver, tol=settings.tol)
+    optimum = maximise(loss, start, settings.max_iter)
+    if weak and settings.l2 > 0 and not optimum.separated:
+        return maximise(replace(loss, ridge=ridge), optimum.theta, settings.max_iter)
+    return optimum
 
 
-def first_guess(data: FitData, settings: Settings) -> np.ndarray:
-    """Coefficients and side effect to start from."""
-    center, side = data.item_moments, 0.0
-    if data.start is not None:
-        effects = data.start.item_effects  # beside which coefficients are longer
-        start = clip_start(data.start.coef / (effects.factor if effects else 1.0), center.sd)
-        side = float(np.clip(data.start.side_effect or 0.0, -LARGEST_START, LARGEST_START))
-    else:  # the pooled closed form, whose 2 M S is this scatter
-        pooled = 2 * item_basis(data, settings).solve(data.label_sum)
-        start = initial_coef(data, settings, pooled, center)
-    return np.append(start, [side] * data.keep_sides)
+def _maximum_of_stream(
+    data: DataOfFit,
+    sample: FitData,
+    settings: Settings,
+    T: np.ndarray,
+    ridge: np.ndarray,
+    start: np.ndarray,
+) -> Optimum:
+    """The same by passes, from the maximum in a sample on, with the sample's Hessian.
+
+    A direction in which the sample, or the passes, find no end is looked at in all comparisons.
+    """
+    share = float(sample.amount.sum()) / data.tally.n_comparisons
+    held = np.zeros(len(ridge))
+    if not ridge_is_weak(settings.l2, data.weight_unit):
+        held = share * ridge
+    in_sample = LikelihoodLoss(sample, settings.link, T, held, ConjugateGradients(sample))
+    of_sample = maximise(in_sample, start, settings.max_iter)
+    if of_sample.separated and separates(data, in_sample.without_ridge(of_sample.theta)):
+        return replace(of_sample, ridge=ridge)
+    usable = of_sample.converged and not of_sample.separated
+    theta = of_sample.theta if usable else start
+    hessian = hessian_at(sample, theta, settings.link)[0] / share + np.diag(ridge)
+    solver = QuasiNewton(_safe_inverse(T.T @ hessian @ T))
+    loss = LikelihoodLoss(data, settings.link, T, ridge, solver, tol=CLOSE)
+    optimum = maximise(loss, theta, min(settings.max_iter, MOST_PASSES))
+    if optimum.converged or optimum.separated or solver.params is None:
+        return optimum
+    for endless in (optimum.theta - loss.theta(solver.params), optimum.theta):
+        if separates(data, loss.without_ridge(endless)):
+            return replace(optimum, theta=endless, separated=True)
+    return optimum
 
 
-def item_basis(data: FitData, settings: Settings) -> Basis:
+def _safe_inverse(hessian: np.ndarray) -> np.ndarray:
+    """The inverse, where no direction has less than some share of the average curvature."""
+    if not len(hessian):  # no direction at all
+        return hessian
+    values, vectors = np.linalg.eigh(hessian)
+    least = SMALLEST_CURVATURE * float(np.mean(values))
+    return (vectors / np.maximum(values, least)) @ vectors.T
+
+
+def item_basis(data: DataOfFit, settings: Settings) -> Basis:
     """Whiten the scatter of the items, with the ridge."""
     center = data.item_moments
     penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
     return whitening_basis(center.scatter + np.diag(penalty), center.sd)
 
 
-def likelihood_basis(data: FitData, settings: Settings, scatter: Callable[[], np.ndarray]) -> Basis:
+def likelihood_basis(data: DataOfFit, settings: Settings) -> Basis:
     """Coordinates of the coefficients in which the Hessian is close to a multiple of the identity.
 
-    Those of the items, or of the differences of items that met where these are alike; their
-    ``scatter`` (d x d) takes about as long as all of Newton's steps for random pairs.
+    Those of the items, or of the differences of items that met where these are alike; their scatter
+    takes about as long as all of Newton's steps for random pairs.
     """
     basis = item_basis(data, settings)
     center = data.item_moments
     penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
-    if not are_alike(data, basis.transform, penalty):
+    if not are_alike(memory_of(data), basis.transform, penalty):
         return basis
-    return whitening_basis(scatter() + np.diag(penalty), center.sd, center.total)
+    d = len(center.mean)
+    scatter = data.counts.scatter[:d, :d] + np.diag(penalty)
+    return whitening_basis(scatter, center.sd, center.total)
 
 
 def are_alike(data: FitData, whitener: np.ndarray, penalty: np.ndarray) -> bool:
@@ -328,72 +538,21 @@ def are_alike(data: FitData, whitener: np.ndarray, penalty: np.ndarray) -> bool:
     return bool(np.linalg.eigvalsh(seen + held)[0] < SMALLEST_SPREAD)
 
 
-def maximum(data: FitData, settings: Settings, start: np.ndarray) -> Optimum:
-    """The maximum of the likelihood with the ridge of the settings, if there is one.
-
-    A ridge that is too weak to hold anything back hides no separation: it acts once there is a
-    maximum, which it moves a little.
-    """
-    pairs, weak = data.pairs, ridge_is_weak(settings.l2, data.weight_unit)
-    of_differences = data.X, data.item_moments.mean, pairs, pairs.number
-    T = likelihood_basis(data, settings, partial(difference_scatter, *of_differences)).transform
-    T = block_diag(T, 1 / np.sqrt(pairs.number.sum())) if data.keep_sides else T
-    ridge = np.append(settings.l2 * data.item_moments.sd**2, [0.0] * data.keep_sides)
-    none = np.zeros(len(ridge))
-    held = none if weak else ridge
-    likelihood = PairLikelihood(data.X, pairs, settings.link, T, held, tol=settings.tol)
-    optimum = maximise(likelihood, start, settings.max_iter)
-    if weak and settings.l2 > 0 and not optimum.separated:
-        return maximise(replace(likelihood, ridge=ridge), optimum.theta, settings.max_iter)
-    return optimum
-
-
-def fit_separated(
-    data: FitData, settings: Settings, direction: np.ndarray, start: np.ndarray
-) -> Estimate:
-    """The fit of data that are separated along a ``direction`` that Newton's method took.
-
-    What no direction explains is fitted first, exactly; then, along the directions that are left
-    open, what is explained, with the ridge.
-    """
-    rows = (data.amount > 0) & (data.comparisons.left != data.comparisons.right)
-    explained, rest = explained_rows(data, rows, direction), None
-    while rest is None and np.any(others := rows & ~explained):
-        rest = maximum(part_of(data, others), settings, start)
-        if rest.separated:
-            explained |= explained_rows(data, others, rest.theta)
-            rest = None
-    directions, unit = separated_directions(data, rows, explained), parameter_units(data)
-    part, origin = part_of(data, explained), 0 * start if rest is None else rest.theta
-    prior = SEPARATION_L2 * data.weight_unit * unit**2
-    held = held_optimum(part, settings, prior, directions, origin)
-    found = curvature(part, settings, held, directions)
-    if rest is not None:
-        found = carry_over(curvature(part_of(data, rows & ~explained), settings, rest), found)
-        steps = held.n_iterations + rest.n_iterations
-        converged = held.converged and rest.converged
-        held = replace(held, n_iterations=steps, converged=converged)
-    unit = np.where(unit > 0, unit, 1.0)
-    free = unseen(data, rows) / unit[:, None]
-    found = replace(found, basis=replace(found.basis, open_directions=free, unit=unit))
-    estimate = likelihood_estimate(data, settings, held, found)
-    recession = recession_of(data, explained, directions, held.theta, origin)
-    note = separation_note(parameter_names(data, recession.touched))
-    return replace(estimate, recession=recession, notes=[note, *estimate.notes])
-
-
-def held_optimum(
-    data: FitData,
-    settings: Settings,
-    ridge: np.ndarray,
-    directions: np.ndarray,
-    origin: np.ndarray,
-) -> Optimum:
-    """The maximum, with a ridge (d + side), over what ``directions`` reach from an origin."""
-    scatter = bordered_scatter(data, data.pairs.win + data.pairs.lose) + np.diag(ridge)
-    T = basis_within(scatter, parameter_units(data), directions).transform
-    likelihood = PairLikelihood(data.X, data.pairs, settings.link, T, ridge, origin, settings.tol)
-    return maximise(likelihood, origin, settings.max_iter)
+def first_guess(data: DataOfFit, settings: Settings) -> np.ndarray:
+    """Coefficients and side effect to start from: the pooled closed form, or an earlier fit's."""
+    center, side = data.item_moments, 0.0
+    if data.start is not None:
+        effects = data.start.item_effects  # beside which coefficients are longer
+        start = clip_start(data.start.coef / (effects.factor if effects else 1.0), center.sd)
+        side = float(np.clip(data.start.side_effect or 0.0, -LARGEST_START, LARGEST_START))
+        return np.append(start, [side] * data.keep_sides)
+    pooled = 2 * item_basis(data, settings).solve(data.label_sum)  # 2 M S is this scatter
+    some = memory_of(data)
+    along = some.along(some.table.times(pooled)).differences
+    spread = float(np.sqrt(pooled @ center.covariance @ pooled))
+    factor = initial_factor(spread, float(settings.link.pdf(0.0)))
+    scale = fit_scale(along, settings.link, factor, side=False, max_iter=5)
+    return np.append(min(scale.factor, 2 * factor) * pooled, [side] * data.keep_sides)
 
 
 def clip_start(start: np.ndarray, sd: np.ndarray) -> np.ndarray:
@@ -405,60 +564,127 @@ def clip_start(start: np.ndarray, sd: np.ndarray) -> np.ndarray:
     return np.clip(start * unit, -LARGEST_START, LARGEST_START) / unit
 
 
-def initial_coef(data: FitData, settings: Settings, b: np.ndarray, center: Moments) -> np.ndarray:
-    """A closed form ``b`` (d) on the link's scale, as a sample of the comparisons shows it."""
-    votes, scores = data.comparisons, rows_times(data.X, b)
-    few = slice(None, None, 1 + len(votes) // SAMPLE)
-    spread = float(np.sqrt(b @ center.covariance @ b))
-    start = initial_factor(spread, float(settings.link.pdf(0.0)))
-    along = scores[votes.left[few]] - scores[votes.right[few]]
-    scale = fit_scale(
-        along, votes.outcome[few], data.amount[few], settings.link, start, side=False, max_iter=5
+# -- the fit -----------------------------------------------------------------------------------
+
+
+def fit_likelihood(data: DataOfFit, settings: Settings) -> Estimate:
+    """Fit by maximum likelihood, started from the pooled closed form or from ``data.start``.
+
+    Where data are separated a ridge of SEPARATION_L2 holds the directions that are, and a note says
+    so; what the other comparisons determine is at their maximum.
+    """
+    start = first_guess(data, settings)
+    optimum = maximum(data, settings, start)
+    if not optimum.separated:
+        return likelihood_estimate(data, optimum, curvature(data, settings, optimum))
+    if ridge_is_weak(settings.l2, data.weight_unit):
+        return fit_separated(data, settings, optimum.theta, start)
+    # the features have a ridge, so that only the side can be without an end
+    optimum = maximum(data, settings, start, SEPARATION_L2 * data.weight_unit)
+    estimate = likelihood_estimate(data, optimum, curvature(data, settings, optimum))
+    recession = recession_of_side(data, np.eye(len(optimum.theta))[-1], optimum.theta)
+    notes = [separation_note([SIDE]), *estimate.notes]
+    return replace(estimate, recession=recession, notes=notes)
+
+
+def fit_separated(
+    data: DataOfFit, settings: Settings, direction: np.ndarray, start: np.ndarray
+) -> Estimate:
+    """The fit of data that are separated along a ``direction`` that Newton's method took.
+
+    What no direction explains is fitted first, exactly; then, along the directions that are left
+    open, what is explained, with the ridge.
+    """
+    unit = parameter_units(data)
+    cuts = (explained_cut(data, direction, unit),)
+    others = data.part(Choice(cuts, touched=False))
+    rest = None
+    while rest is None and others.tally.exposures.any():
+        rest = maximum(others, settings, start)
+        if rest.separated:
+            cuts = (*cuts, explained_cut(others, rest.theta, unit))
+            others = data.part(Choice(cuts, touched=False))
+            rest = None
+    directions = separated_directions(data, others)
+    explained = data.part(Choice(cuts, touched=True))
+    origin = np.zeros(len(unit)) if rest is None else rest.theta
+    prior = SEPARATION_L2 * data.weight_unit * unit**2
+    held = held_optimum(explained, settings, prior, directions, origin)
+    at_held = curvature(explained, settings, held, directions)
+    if rest is not None:
+        at_held = carry_over(curvature(others, settings, rest), at_held)
+        held = replace(
+            held,
+            n_iterations=held.n_iterations + rest.n_iterations,
+            converged=held.converged and rest.converged,
+        )
+    unit = np.where(unit > 0, unit, 1.0)
+    free = unseen(data) / unit[:, None]
+    basis = replace(at_held.basis, open_directions=free, unit=unit)
+    estimate = likelihood_estimate(data, held, replace(at_held, basis=basis))
+    recession = recession_of(data, explained, directions, held.theta, origin)
+    note = separation_note(parameter_names(data, recession.touched))
+    return replace(estimate, recession=recession, notes=[note, *estimate.notes])
+
+
+def held_optimum(
+    data: DataOfFit,
+    settings: Settings,
+    ridge: np.ndarray,
+    directions: np.ndarray,
+    origin: np.ndarray,
+) -> Optimum:
+    """The maximum, with a ridge (d + side), over what ``directions`` reach from an origin."""
+    scatter = data.counts.scatter + np.diag(ridge)
+    T = basis_within(scatter, parameter_units(data), directions).transform
+    loss = LikelihoodLoss(
+        data, settings.link, T, ridge, FormedHessian(), origin=origin, tol=settings.tol
     )
-    return min(scale.factor, 2 * start) * b
+    return maximise(loss, origin, settings.max_iter)
 
 
 def curvature(
-    data: FitData, settings: Settings, optimum: Optimum, directions: np.ndarray | None = None
+    data: DataOfFit, settings: Settings, optimum: Optimum, directions: np.ndarray | None = None
 ) -> Curvature:
     """The Hessian at the maximum says what is determined, and how well.
 
     In all directions, or in those over which the likelihood was maximised.
     """
-    X, pairs, center = data.X, data.pairs, data.item_moments
     is_asked = settings.inference is not None or data.keep_sides or directions is not None
-    if not is_asked and np.all(center.sd > 0) and not open_in_few(data, np.arange(X.shape[1])).size:
-        return Curvature(item_basis(data, settings), np.empty((0, 0)), None)  # all are determined
-    scores, shift = optimum.likelihood.scores(optimum.theta)
-    ridge, is_logit = np.diag(optimum.likelihood.ridge), isinstance(settings.link, Logit)
-    delta = np.empty(0)
-    if is_logit and data.tied is None:  # the observed information is the expected one
-        score, information, *_ = optimum.likelihood.score_pass(optimum.theta)
-    else:
-        delta = pairs.differences(scores) + shift[:, None]
-        score, information = scores_of_pairs(delta, pairs.win, pairs.lose, settings.link)
-    robust = scatter = covariance = None
-    if settings.inference == "items":
-        u, whitener = likelihood_contributions(score, pairs), leverage_whitener(data, settings)
-        weight = sum_sides(information)
-        robust, scatter = item_robust_meat(X, center, pairs, u, whitener, weight)
-    expected, unit = bordered_scatter(data, information, scatter), parameter_units(data)
-    size = size_of_information(optimum.likelihood.n_comparisons, settings.link)
-    basis = basis_within(expected + ridge, unit, directions, size)
+    if not is_asked and np.all(data.item_moments.sd > 0):
+        every = np.arange(len(data.feature_names))
+        if not open_in_few(memory_of(data), every).size:  # all are determined
+            return Curvature(item_basis(data, settings), None, None)
+    equations = LikelihoodEquations.of_theta(data, optimum.theta, settings.link)
+    inflation = jackknife_of_items(data, settings) if settings.inference == "items" else None
+    sums, robust = sum_equations(data, equations, len(optimum.theta), inflation)
+    return curvature_of_sums(data, settings, sums, robust, optimum.ridge, directions)
+
+
+def curvature_of_sums(
+    data: DataOfFit,
+    settings: Settings,
+    sums: LikelihoodSums,
+    robust: np.ndarray | None,
+    ridge: np.ndarray,
+    directions: np.ndarray | None = None,
+) -> Curvature:
+    """From the sums of its equations, with their item-robust meat if it was asked for."""
+    held = np.diag(ridge)
+    size = size_of_information(data.tally.n_comparisons, settings.link)
+    basis = basis_within(sums.expected + held, parameter_units(data), directions, size)
+    covariance = None
     if settings.inference == "model":
-        covariance = sandwich(basis.inverse, expected, None, data.weight_unit)
-        if data.tied is not None:
-            taken = bordered_scatter(data, settings.link.taken_by_ties(delta, data.tied))
-            taken = data.weight_unit * (basis.inverse @ taken @ basis.inverse.T)
-            covariance = less_ties(covariance, taken)
-    if settings.inference == "items":
+        covariance = sandwich(basis.inverse, sums.expected, None, data.weight_unit)
+        if data.n_tied > 0:
+            tied = data.weight_unit * (basis.inverse @ sums.tied @ basis.inverse.T)
+            covariance = less_ties(covariance, tied)
+    elif settings.inference is not None:
         bread = basis
-        if not is_logit:
-            weight = settings.link.observed_information(delta, pairs.win, pairs.lose)
-            observed = bordered_scatter(data, weight) + ridge
-            bread = observed_basis(observed, basis, directions)
-        covariance = sandwich(bread.inverse, expected, robust, data.weight_unit)
-    return Curvature(basis, expected + ridge, covariance)
+        if not isinstance(settings.link, Logit):
+            bread = observed_basis(sums.observed + held, basis, directions)
+        covariance = sandwich(bread.inverse, sums.expected, robust, data.weight_unit)
+    return Curvature(basis, sums.expected + held, covariance)
 
 
 def observed_basis(observed: np.ndarray, expected: Basis, directions: np.ndarray | None) -> Basis:
@@ -473,43 +699,19 @@ def observed_basis(observed: np.ndarray, expected: Basis, directions: np.ndarray
     return basis_within(observed, expected.unit, directions)
 
 
-def likelihood_estimate(
-    data: FitData, settings: Settings, optimum: Optimum, found: Curvature
-) -> Estimate:
-    """What was found, in terms of coefficients and side effect."""
-    d, side, basis = data.X.shape[1], data.keep_sides, found.basis
+def likelihood_estimate(data: DataOfFit, optimum: Optimum, found: Curvature) -> Estimate:
+    """Coefficients and side effect, in the terms of a model."""
+    d, basis = len(data.feature_names), found.basis
     theta = basis.smallest(optimum.theta)  # same likelihood
-    coef, side_effect = theta[:d], float(theta[d]) if side else None
-    scores, votes = rows_times(data.X, coef), data.comparisons
-    ahead = difference_pass(votes.left, votes.right, scores)
-    features_basis, side_basis = split_side_directions(basis) if side else (basis, None)
-    notes: list[Note] = []
-    if not optimum.converged:
-        text = (
-            f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')};"
-            " raise max_iter or add a ridge (l2)."
-        )
-        notes = [(NotConvergedWarning, text)]
+    features_basis, side_basis = split_side_directions(basis) if data.keep_sides else (basis, None)
     return Estimate(
-        coef=coef,
-        side_effect=side_effect,
+        coef=theta[:d],
+        side_effect=float(theta[d]) if data.keep_sides else None,
         basis=features_basis,
         side_basis=side_basis,
         center=data.item_moments.spread,
-        difference=ahead + side_effect if side_effect else ahead,
         covariance=found.covariance,
         n_iterations=optimum.n_iterations,
-        notes=notes,
+        notes=optimum.notes,
         n_parameters=basis.transform.shape[1],
     )
-
-
-def likelihood_contributions(score: np.ndarray, pairs: Pairs) -> PairContributions:
-    """Of maximum likelihood: u_p = score_p (x_low - x_high), and score_p times the side.
-
-    ``score`` (sides x P) is the derivative of the log-likelihood in the score difference of each
-    pair on each side.
-    """
-    total = sum_sides(score)
-    extra = (pairs.side @ score)[:, None] if len(pairs.side) > 1 else np.empty((len(total), 0))
-    return PairContributions(total, -total, extra)

@@ -4,9 +4,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from pairscore.core.moments import centred_blocks, moments
-from pairscore.core.pair_graph import count_pairs, difference_scatter
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import DataOfFit, FitData
 from pairscore.estimators.settings import Settings
 
 SMALLEST_IN_FEW = 1e-6  # eigenvalue, relative to the largest, that a few comparisons show clearly
@@ -14,7 +12,7 @@ SMALLEST_VARIANCE = 1e-8  # of compared items along a direction of length one, t
 NO_DIFFERENCE = 1e-12  # mean square of differences, over the variance of the items: rounding errors
 
 
-def never_differing(data: FitData, settings: Settings) -> np.ndarray:
+def never_differing(data: DataOfFit, settings: Settings) -> np.ndarray:
     """Directions v (d x k), which a fit gives a number, with v'x equal in any two items that met.
 
     Likelihood and `paired` leave them open unless a ridge puts them at zero; `pooled` and `split`,
@@ -22,21 +20,34 @@ def never_differing(data: FitData, settings: Settings) -> np.ndarray:
     features come first, then combinations of the others that do differ among compared items. With
     more features than independent differences some combination never differs by mere count, and
     a ridge is there to choose: then combinations are not looked for beside it.
+
+    A few comparisons nearly always show that there are none; else all are looked at.
     """
-    d, has_ridge = data.X.shape[1], settings.l2 > 0
+    d, has_ridge = len(data.feature_names), settings.l2 > 0
     if not data.has_items or not (has_ridge or settings.method in ("pooled", "split")):
         return np.empty((d, 0))
-    alone = data.comparisons.never_differs
+    some = memory_of(data)
+    alone = some.comparisons.never_differs
+    single = np.eye(d)[:, alone]
     rest = np.flatnonzero(~alone)
-    few, of_few = np.eye(d)[:, alone], open_in_few(data, rest)
-    if of_few.size and not np.all(varied := data.item_moments.sd[rest] > 0):
+    of_few = open_in_few(some, rest)
+    varied = data.item_moments.sd[rest] > 0
+    if of_few.size and not np.all(varied):
         rest = rest[varied]
-        of_few = open_in_few(data, rest)
-    if not of_few.size or (has_ridge and len(rest) > data.n_independent):
-        return few
+        of_few = open_in_few(some, rest)
+    if not of_few.size or (has_ridge and len(rest) > some.n_independent):
+        return single if data.sample is None else without_difference(single, data)
     combined = np.zeros((d, of_few.shape[1]))
     combined[rest] = of_few
-    return np.hstack([few, combined @ _open_in_all(data, combined)])
+    return without_difference(np.hstack([single, combined]), data)
+
+
+def memory_of(data: DataOfFit) -> FitData:
+    """The comparisons that are in memory: a sample, or all of them."""
+    if data.sample is not None:
+        return data.sample
+    assert isinstance(data, FitData)
+    return data
 
 
 def open_in_few(data: FitData, features: np.ndarray) -> np.ndarray:
@@ -64,22 +75,33 @@ def open_in_few(data: FitData, features: np.ndarray) -> np.ndarray:
     return vectors[:, is_open] / unit[:, None]
 
 
-def _open_in_all(data: FitData, directions: np.ndarray) -> np.ndarray:
-    """Which combinations (k x j) of ``directions`` (d x k) differ in items, but in no comparison.
+def without_difference(directions: np.ndarray, data: DataOfFit) -> np.ndarray:
+    """Those of some directions (d x k) in which items differ, but no two that met."""
+    if not directions.size:
+        return directions
+    d = len(directions)
+    scatter = data.counts.scatter[:d, :d] / data.tally.n_comparisons
+    return null_directions(directions, scatter, data.item_moments.covariance)
 
-    In coordinates in which the items have the identity as covariance the mean square of
-    differences, about 2 of random pairs, is at most NO_DIFFERENCE.
+
+def null_directions(
+    directions: np.ndarray, scatter: np.ndarray, covariance: np.ndarray
+) -> np.ndarray:
+    """Those of some directions (d x k) in which differences have no ``scatter`` (d x d).
+
+    It is the mean square of differences, and about twice the ``covariance`` of items (d x d) where
+    pairs are random. Single features are looked at one by one; combinations of the others together,
+    in coordinates in which these items have the identity as covariance.
     """
-    places = np.empty((len(data.X), directions.shape[1]))
-    for rows, centred in centred_blocks(data.X, data.item_moments.mean):
-        places[rows] = centred @ directions
-    center = moments(places, data.tally.exposures)
-    variances, axes = np.linalg.eigh(center.covariance)
-    varied = variances > SMALLEST_VARIANCE
-    W = axes[:, varied] / np.sqrt(variances[varied])
-    if not varied.any():  # features that repeat each other
-        return W
-    pairs = count_pairs(data.comparisons.left, data.comparisons.right, data.amount, len(data.X))
-    scatter = difference_scatter(places @ W, center.mean @ W, pairs, pairs.number)
-    squares, turns = np.linalg.eigh(scatter / pairs.number.sum())
-    return W @ turns[:, squares <= NO_DIFFERENCE]
+    variance = np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0)
+    alone = np.diag(scatter) <= NO_DIFFERENCE * variance
+    single = (np.abs(directions) > 0).sum(axis=0) == 1
+    kept = directions[:, single][:, alone[np.argmax(np.abs(directions[:, single]), axis=0)]]
+    combined = directions[:, ~single]
+    if not combined.size:
+        return kept
+    values, axes = np.linalg.eigh(combined.T @ covariance @ combined)
+    varied = values > SMALLEST_VARIANCE
+    W = combined @ (axes[:, varied] / np.sqrt(values[varied]))
+    squares, turns = np.linalg.eigh(W.T @ scatter @ W)
+    return np.hstack([kept, W @ turns[:, squares <= NO_DIFFERENCE]])

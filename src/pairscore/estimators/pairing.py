@@ -2,19 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import chdtri, chndtrinc
 
 from pairscore.core.linalg import whitening_basis
-from pairscore.core.moments import Moments, centred_blocks
-from pairscore.core.pair_graph import Pairs, pair_scatter
+from pairscore.core.moments import Moments
 from pairscore.core.quantiles import chi_square_p
 from pairscore.errors import PairsNotRandomWarning
 
 if TYPE_CHECKING:
+    from pairscore.estimators.fit_data import DataOfFit
     from pairscore.estimators.results import Note
 
 SIGNIFICANCE = 1e-4  # random partners look otherwise in one of ten thousand studies
@@ -90,27 +89,24 @@ class Pairing:
         )
 
 
-def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Moments) -> Pairing:
+def pairing_of_data(data: "DataOfFit", method: str) -> Pairing:
     """Compare the difference covariance with the item covariance, and both with the method's.
 
     In whitened coordinates let C = sum_p n_p (z_low z_high' + z_high z_low') / 2M. If partners are
     drawn independently, E C = 0, and |C|^2 M^2 over the squared number of comparisons of each draw
     has mean d(d+1)/2 and is about chi-squared; pairs that met again by chance were draws of their
     own. The variance of differences over that of random pairs has the eigenvalues of I - C.
-
-    Parameters
-    ----------
-    X, pairs : features (N x d) and Pairs
-    compared : Moments
-        Of the items as often as they were compared.
-    reference : Moments
-        Of the items whose covariance the method takes; ``compared`` for all but `split`.
+    Products of items that met are what the scatter of their differences leaves of the items'.
     """
-    number, mean = pairs.number, compared.mean
-    scatter = pair_scatter(X, mean, pairs, np.zeros(len(X)), number)
-    exposures, squares = pairs.item_sums(number, number), float(np.sum(number**2))
-    fourth = partial(fourth_power, X, exposures, mean)
-    return pairing_of(fourth, scatter, squares, exposures, compared, reference)
+    compared, exposures = data.item_moments, data.tally.exposures
+    d = len(compared.mean)
+    reference = data.second_moments if method == "split" else compared
+
+    def fourth(whitener: np.ndarray) -> float:
+        return data.table.fourth(compared.mean, whitener, exposures)
+
+    scatter = compared.scatter - data.counts.scatter[:d, :d]
+    return pairing_of(fourth, scatter, data.counts.squares, exposures, compared, reference)
 
 
 def pairing_of(
@@ -121,7 +117,7 @@ def pairing_of(
     compared: Moments,
     reference: Moments,
 ) -> Pairing:
-    """The same from :func:`fourth_power`, 2M C (``scatter``), sum_p n_p^2 and exposures (N)."""
+    """The same from sum_i k_i |W'z_i|^4, 2M C (``scatter``), sum_p n_p^2 and exposures k (N)."""
     m = 0.5 * float(exposures.sum())
     whitener = np.sqrt(compared.total) * whitening_basis(compared.scatter, compared.sd).transform
     busiest = float(exposures.max() / exposures[exposures > 0].mean())
@@ -170,13 +166,3 @@ def _ratios_and_p_value(ratio: np.ndarray, statistic: float) -> tuple[float, flo
     """Smallest and largest eigenvalue of a matrix of variance ratios (r x r), and its p-value."""
     values, r = np.linalg.eigvalsh(ratio), len(ratio)
     return max(float(values[0]), 0.0), float(values[-1]), chi_square_p(statistic, r * (r + 1) / 2)
-
-
-def fourth_power(
-    X: np.ndarray, weight: np.ndarray, mean: np.ndarray, whitener: np.ndarray
-) -> float:
-    """The sum of weight |z|^4 of whitened items; it says how noisy their sample covariance is."""
-    return sum(
-        float(weight[rows] @ np.sum((z @ whitener) ** 2, axis=1) ** 2)
-        for rows, z in centred_blocks(X, mean)
-    )

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import block_diag
 
+from pairscore.core.differences import Differences
 from pairscore.core.linalg import OPEN_SHARE, Basis
-from pairscore.core.links import Link, OutcomeSums
+from pairscore.core.links import Link
 from pairscore.core.moments import Spread
 from pairscore.core.quantiles import interval_width, normal_width, p_in_words, z_and_p
 from pairscore.core.ties import OutcomeLaw, TieRule
@@ -298,8 +299,8 @@ class Estimate:
 
     Attributes
     ----------
-    coef, scores : ndarray of shape (d,), and (N,) or None
-        Coefficients on the scale of the link, and what items score by those of a closed form.
+    coef : ndarray of shape (d,)
+        Coefficients on the scale of the link.
     side_effect : float or None
         Advantage of the left side.
     basis, side_basis : Basis
@@ -307,11 +308,14 @@ class Estimate:
         effect for features.
     center : Spread
         Mean and standard deviation of the compared items' features.
-    difference : ndarray of shape (M,)
-        Score difference of every comparison, side effect included.
-    compared, outcomes, decided_scale : ndarray of shape (N,); OutcomeSums and float, or None
-        Mask of the items that occur in some comparison; how decided comparisons go, and their
-        scale, if a pass of the estimator has told.
+    difference : ndarray of shape (M,) or None
+        Score difference of every comparison, where it is more than that of the items' scores and
+        the side effect.
+    differences : Differences or None
+        Comparisons along the score, where the estimator has gone through them.
+    compared, decided_scale : ndarray of shape (N,), and float or None
+        Mask of the items that occur in some comparison; the scale of decided comparisons, where
+        the estimator knows it.
     closed_form_coef : ndarray of shape (d,) or None
         The raw closed form, an estimate of c1 beta.
     covariance : ndarray or None
@@ -328,9 +332,8 @@ class Estimate:
     side_effect: float | None
     basis: Basis
     center: Spread
-    difference: np.ndarray
-    scores: np.ndarray | None = None
-    outcomes: OutcomeSums | None = None
+    difference: np.ndarray | None = None
+    differences: Differences | None = None
     compared: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
     decided_scale: float | None = None
     closed_form_coef: np.ndarray | None = None

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -29,16 +29,16 @@ from pairscore.core.links import Link
 from pairscore.core.moments import Spread, moments
 from pairscore.core.optimise import Derivatives, search_by_slope
 from pairscore.core.pair_graph import Pairs, difference_scatter, sum_sides, tally
+from pairscore.core.passes import difference_pass
 from pairscore.data.folds import ALONE, Workers, assign_folds, item_ranks, number_units
 from pairscore.errors import OutlyingItemsWarning, PairscoreWarning, first_few, plural
 from pairscore.estimators.closed_form import (
-    VoteRows,
     choose_shrinkage,
     feature_covariance,
     link_scale,
     shrink_covariance,
 )
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import FitData, along_comparisons
 from pairscore.estimators.penalty import ridge_penalty
 from pairscore.estimators.settings import Settings
 
@@ -529,6 +529,15 @@ def path_of(data: FitData, settings: Settings) -> RidgePath:
     return ClosedFormPath(Z, link, l2, settings, standard, shrinkage, data.weight_unit)
 
 
+class WonRows(NamedTuple):
+    """Comparisons (M): both items, who won, and how often."""
+
+    left: np.ndarray
+    right: np.ndarray
+    outcome: np.ndarray
+    amount: np.ndarray
+
+
 @dataclass(frozen=True)
 class ClosedFormPath(RidgePath):
     """A closed form in standardised features: one eigendecomposition serves all ridges.
@@ -564,14 +573,19 @@ class ClosedFormPath(RidgePath):
         params[: len(axes)] = 2 * axes @ ((axes.T @ label_sum)[:, None] / total)
         freedom = np.sum(values / total, axis=0)
         votes, scores = self._votes(rows), self.Z @ params[: len(axes)]
+        counts = tally(*votes, len(self.Z))
         for place, l2 in enumerate(self.l2):
             settings, coef = replace(self.settings, l2=l2), params[: len(axes), place]
-            scale, *_ = link_scale(votes, settings, scores[:, place], coef, freedom[place])
+            x = difference_pass(votes.left, votes.right, scores[:, place])
+            along = along_comparisons(x, *votes, len(self.Z))
+            scale, _ = link_scale(
+                along, counts, settings, scores[:, place], coef, freedom[place], self.unit
+            )
             coef *= scale.factor
             params[len(axes) :, place] = scale.side_effect
         return params
 
-    def _votes(self, rows: PairRows) -> VoteRows:
+    def _votes(self, rows: PairRows) -> WonRows:
         """Wins and losses of the rows as comparisons."""
         low, high = rows.incidence.indices.reshape(-1, 2).T
         sign = rows.extra[:, 0] if rows.extra.size else np.ones(len(low))
@@ -580,8 +594,7 @@ class ClosedFormPath(RidgePath):
         some = np.flatnonzero(amount)
         row = some % len(low)
         outcome = np.where(some < len(low), 1.0, -1.0) * sign[row]
-        columns = left[row], right[row], outcome, amount[some]
-        return VoteRows(*columns, tally(*columns, len(self.Z)), self.unit)
+        return WonRows(left[row], right[row], outcome, amount[some])
 
 
 def ridges(largest: float, link: Link) -> np.ndarray:

@@ -18,7 +18,8 @@ from pairscore.errors import (
     SeparatedFeaturesWarning,
     first_few,
 )
-from pairscore.estimators.fit_data import FitData, bordered_scatter
+from pairscore.estimators.fit_data import Choice, Cut, DataOfFit, Gains, parameter_units
+from pairscore.estimators.null_space import memory_of
 from pairscore.estimators.penalty import SEPARATION_L2, WEAK_L2
 from pairscore.estimators.recession import Recession, least_certain
 
@@ -29,69 +30,84 @@ if TYPE_CHECKING:
 SMALLEST_GAINS = (1e-2, 1e-4, 1e-6, 1e-8)
 NO_GAIN = 1e-10  # of the largest gain along the exact direction: rounding errors
 MOST_SORTED = 20_000  # explained comparisons whose features are formed, the least certain ones
+SMALLEST_GAIN = 0.1  # of some comparison's score difference, in a step along which there is no end
+WORSE = 1e-4  # of the largest gain, that a step may take from a comparison by not being exact
 SIDE = "side effect"
 TIE = "tie parameter"
+UNBEATEN = "some items won, or lost, every comparison with the others"
 SEPARATED = "some direction in the features (or the side) explains every comparison that it touches"
 
 
-def parameter_units(data: FitData) -> np.ndarray:
-    """Standard deviations of the features, and 1 for the side effect: (d) or (d + 1)."""
-    return np.append(data.item_moments.sd, [1.0] * data.keep_sides)
+def gains_along(data: DataOfFit, direction: np.ndarray) -> tuple[Gains, Cut]:
+    """What a step along (coefficients, side effect) adds to winners; a cut by any gain at all."""
+    d = len(data.feature_names)
+    scores, shift = data.table.times(direction[:d]), float(direction[d:].sum())
+    return data.gains(scores, shift), Cut(scores, shift, 0.0)
 
 
-def gains(data: FitData, direction: np.ndarray) -> np.ndarray:
-    """What a step along (coefficients, side effect) adds to the side that won each comparison."""
-    d, votes = data.X.shape[1], data.comparisons
-    scores = data.X @ direction[:d]
-    return votes.outcome * (scores[votes.left] - scores[votes.right] + direction[d:].sum())
+def separates(data: DataOfFit, direction: np.ndarray) -> bool:
+    """Whether moving along ``direction`` for ever makes no comparison worse, and some better.
+
+    This is separation, up to what the direction is off. A sample nearly always shows that it is
+    not.
+    """
+    if data.sample is not None and _is_worse(gains_along(data.sample, direction)[0]):
+        return False
+    gains, _ = gains_along(data, direction)
+    return gains.largest >= SMALLEST_GAIN and not _is_worse(gains)
 
 
-def part_of(data: FitData, rows: np.ndarray) -> FitData:
-    """Some of the comparisons, by a mask (M)."""
-    return replace(data, comparisons=data.comparisons[rows])
+def _is_worse(gains: Gains) -> bool:
+    """Whether some comparison loses more than what a direction may be off by."""
+    worst = WORSE * gains.largest
+    return gains.decided.low < -worst or gains.tied.high > worst
 
 
-def unseen(data: FitData, rows: np.ndarray) -> np.ndarray:
-    """The directions (d + side) x r that the comparisons of a mask (M) do not see.
+def unseen(data: DataOfFit) -> np.ndarray:
+    """The directions (d + side) x r that the comparisons do not see.
 
     They are orthonormal in units of :func:`parameter_units`.
     """
-    unit = parameter_units(data)
-    if not rows.any():
+    return _unseen_in(data, parameter_units(data))
+
+
+def _unseen_in(data: DataOfFit, unit: np.ndarray) -> np.ndarray:
+    """The same in units of a parameter that are given: those of all comparisons, of which these
+    are some."""
+    size = float(data.tally.exposures.sum())
+    if not size:
         return np.eye(len(unit))
-    part = part_of(data, rows)
-    number = part.pairs.win + part.pairs.lose
-    basis = whitening_basis(bordered_scatter(part, number), unit, 2 * float(number.sum()))
+    basis = whitening_basis(data.counts.scatter, unit, size)
     return basis.open_directions * basis.unit[:, None]
 
 
-def explained_rows(data: FitData, rows: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Those of the comparisons of a mask (M) that a step of Newton's method explains.
+def explained_cut(data: DataOfFit, direction: np.ndarray, unit: np.ndarray) -> Cut:
+    """The comparisons that a step of Newton's method explains.
 
     The step (d + side) is only close to a direction along which nothing becomes less likely. So it
     is brought to the directions that the other comparisons do not see at all, and must explain the
     same ones there; where no choice of these does so, all comparisons are taken for explained.
+    ``unit`` is that of the parameters.
     """
-    unit, gain = parameter_units(data), gains(data, direction)
+    gains, cut = gains_along(data, direction)
     unit = np.where(unit > 0, unit, 1.0)
     for smallest in SMALLEST_GAINS:
-        touched = rows & (np.abs(gain) > smallest * np.abs(gain[rows]).max())
-        free = unseen(data, rows & ~touched)
+        cut = replace(cut, smallest=smallest * gains.largest)
+        free = _unseen_in(data.part(Choice((cut,), touched=False)), unit)
         exact = free @ (free.T @ (unit * direction)) / unit
-        exact_gain = gains(data, exact)[touched]
-        if exact_gain.min() > NO_GAIN * exact_gain.max():
-            return touched
-    return rows
+        along, _ = gains_along(data.part(Choice((cut,), touched=True)), exact)
+        if along.decided.low > NO_GAIN * along.decided.high:
+            return cut
+    return replace(cut, smallest=-1.0)  # all of them
 
 
-def separated_directions(data: FitData, rows: np.ndarray, explained: np.ndarray) -> np.ndarray:
-    """The directions (d + side) x r that only the explained comparisons see, in their own units.
+def separated_directions(data: DataOfFit, others: DataOfFit) -> np.ndarray:
+    """The directions (d + side) x r that only explained comparisons see, in their own units.
 
-    ``rows`` and ``explained`` are masks (M) of all comparisons that count, and of those.
+    ``others`` are the comparisons that are not explained.
     """
     unit = parameter_units(data)
-    free, never_seen = unseen(data, rows & ~explained), unseen(data, rows)
-    return directions_between(free, never_seen, unit)
+    return directions_between(_unseen_in(others, unit), _unseen_in(data, unit), unit)
 
 
 def directions_between(free: np.ndarray, never_seen: np.ndarray, unit: np.ndarray) -> np.ndarray:
@@ -102,27 +118,61 @@ def directions_between(free: np.ndarray, never_seen: np.ndarray, unit: np.ndarra
 
 
 def recession_of(
-    data: FitData,
-    explained: np.ndarray,
+    data: DataOfFit,
+    explained: DataOfFit,
     directions: np.ndarray,
     theta: np.ndarray,
     origin: np.ndarray,
 ) -> Recession:
-    """What is kept of comparisons that are explained (a mask), by parameters (d + side).
+    """What is kept of comparisons that are explained, by parameters (d + side).
 
     ``theta`` are those of the fit, by which the least certain ones are kept, and ``origin`` those
-    at the maximum of the others' likelihood.
+    at the maximum of the others' likelihood. Of a stream they are from a sample, which is all of
+    few comparisons; of more, intervals are the wider for it.
     """
     unit = parameter_units(data)
-    some = np.flatnonzero(explained)
-    if len(some) > MOST_SORTED:
-        some = some[np.argsort(gains(data, theta)[some], kind="stable")[:MOST_SORTED]]
-    votes = data.comparisons[some]
-    rows = votes.outcome[:, None] * (data.X[votes.left] - data.X[votes.right])
+    some = memory_of(explained)
+    gain = some.comparisons.outcome * some.differences(*_scores_and_shift(some.X, theta))
+    rows = np.flatnonzero(some.counted)
+    if len(rows) > MOST_SORTED:
+        rows = rows[np.argsort(gain[rows], kind="stable")[:MOST_SORTED]]
+    votes = some.comparisons[rows]
+    design = votes.outcome[:, None] * (some.X[votes.left] - some.X[votes.right])
     if data.keep_sides:
-        rows = np.column_stack([rows, votes.outcome])
-    rows, amount = least_certain(rows, data.amount[some], theta)
-    return Recession(directions, np.where(unit > 0, unit, 1.0), rows, amount, origin)
+        design = np.column_stack([design, votes.outcome])
+    design, amount = least_certain(design, some.amount[rows] / data.weight_unit, theta)
+    return Recession(directions, np.where(unit > 0, unit, 1.0), design, amount, origin)
+
+
+def _scores_and_shift(X: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, float]:
+    """Of items by coefficients and side effect."""
+    d = X.shape[1]
+    return X @ theta[:d], float(theta[d:].sum())
+
+
+def closed_recession(
+    data: DataOfFit, b: np.ndarray, threshold: float, theta: np.ndarray, only_side: bool
+) -> Recession:
+    """What comparisons say that some scale of a closed form b, or some side, explains.
+
+    Not all that explain it: every direction that does, as for a likelihood. A side effect is at
+    the ``threshold`` between differences along b that were won and lost; ``only_side`` where a
+    ridge holds the scale.
+    """
+    if only_side:
+        side = np.eye(len(theta))[:, -1]
+        return recession_of_side(data, side, theta)
+    direction = np.append(b, [-threshold] * data.keep_sides)
+    gains, cut = gains_along(data, direction)
+    cut = replace(cut, smallest=NO_GAIN * gains.largest)
+    explained = data.part(Choice((cut,), touched=True))
+    directions = separated_directions(data, data.part(Choice((cut,), touched=False)))
+    return recession_of(data, explained, directions, theta, theta)
+
+
+def recession_of_side(data: DataOfFit, side: np.ndarray, theta: np.ndarray) -> Recession:
+    """Of comparisons that all went to one side, by the direction (d + 1) of the side effect."""
+    return recession_of(data, data, side[:, None], theta, theta * (1 - side))
 
 
 def basis_within(
@@ -140,12 +190,12 @@ def basis_within(
 class Curvature:
     """The curvature of a likelihood at its maximum, and what it says of the parameters.
 
-    ``information`` is the Hessian with the ridge, ``basis`` whitens it, and ``covariance`` is that
-    of coefficients and side effect, None where no intervals are wanted.
+    ``information`` is the Hessian with the ridge, None where nobody asks; ``basis`` whitens it, and
+    ``covariance`` is that of coefficients and side effect, None where no intervals are wanted.
     """
 
     basis: Basis
-    information: np.ndarray
+    information: np.ndarray | None
     covariance: np.ndarray | None
 
 
@@ -156,18 +206,22 @@ def carry_over(rest: Curvature, held: Curvature) -> Curvature:
     moves by Q D, Q = I - V (V'HV)^-1 V'H. Of the directions V the rest sees nothing, so Q takes
     nothing from D that it knows.
     """
+    assert held.information is not None
     V = held.basis.transform  # whitened: V'HV = I
     Q = np.eye(len(V)) - V @ (V.T @ held.information)
     basis = replace(held.basis, transform=np.hstack([Q @ rest.basis.transform, V]))
     covariance = None
     if rest.covariance is not None and held.covariance is not None:
         covariance = Q @ rest.covariance @ Q.T + held.covariance
-    return Curvature(basis, rest.information + held.information, covariance)
+    information = None
+    if rest.information is not None:
+        information = rest.information + held.information
+    return Curvature(basis, information, covariance)
 
 
-def parameter_names(data: FitData, mask: np.ndarray) -> list[str]:
+def parameter_names(data: DataOfFit, mask: np.ndarray) -> list[str]:
     """Names of some of the features and of the side effect, by a mask (d + side)."""
-    names = [*data.comparisons.items.feature_names, *[SIDE] * data.keep_sides]
+    names = [*data.feature_names, *[SIDE] * data.keep_sides]
     return [name for name, chosen in zip(names, mask, strict=True) if chosen]
 
 

@@ -108,8 +108,10 @@ def anova(model: RankRegression, larger: RankRegression, *more: Any) -> Anova:
     """
     if more:
         raise PairscoreError(f"anova takes two models, the smaller first, and got {2 + len(more)}.")
-    small, large = _fit_of(model), _fit_of(larger)
-    first, second = kept_likelihood(small.likelihood), kept_likelihood(large.likelihood)
+    small = _fit_of(model)
+    large = _fit_of(larger)
+    first = kept_likelihood(small.likelihood)
+    second = kept_likelihood(large.likelihood)
     if first.data_hash != second.data_hash:
         raise PairscoreError(
             "the two models were fitted to different comparisons; fit both to the same ones, in the"
@@ -121,7 +123,9 @@ def anova(model: RankRegression, larger: RankRegression, *more: Any) -> Anova:
     _refuse_other_settings(small, large)
     features, effects = _added_names(small, large)
     abilities = _has_abilities(large) and not _has_abilities(small)
-    added = ("an ability for every item",) * abilities + _terms(large, features) + effects
+    added = _terms(large, features) + effects
+    if abilities:
+        added = ("an ability for every item", *added)
     df = second.n_parameters - first.n_parameters
     if not added or df <= 0:
         raise PairscoreError(
@@ -149,11 +153,14 @@ def _has_abilities(fit: Fit) -> bool:
     return fit.item_effects is not None and fit.item_effects.free
 
 
+def _has_random_effects(fit: Fit) -> bool:
+    return fit.item_effects is not None and not fit.item_effects.free
+
+
 def _refuse_other_settings(small: Fit, large: Fit) -> None:
     """Nested models differ in features and effects only, and both are at a maximum."""
     for name in SAME_SETTINGS:
-        one, other = getattr(small.settings, name), getattr(large.settings, name)
-        if one != other:
+        if getattr(small.settings, name) != getattr(large.settings, name):
             raise PairscoreError(
                 f"the models are not nested: they have different settings of {name}; fit both with"
                 " the same."
@@ -163,8 +170,7 @@ def _refuse_other_settings(small: Fit, large: Fit) -> None:
             "anova compares models fitted with method='mle' and l2=0, and these are not; fit both"
             " so, or use compare, which takes any models."
         )
-    random = [fit.item_effects is not None and not fit.item_effects.free for fit in (small, large)]
-    if random[0] != random[1]:
+    if _has_random_effects(small) != _has_random_effects(large):
         raise PairscoreError(
             "only one of the models has item effects; fit both with the same item_effects, or use"
             " item_effects='auto', which tests for them."
@@ -175,10 +181,12 @@ def _added_names(small: Fit, large: Fit) -> tuple[tuple[str, ...], tuple[str, ..
     """Features and effects that only the larger model has; those of the smaller must be in it."""
     abilities = _has_abilities(large)
     kept = () if abilities else small.names
-    of_small, of_large = effects_of_fit(small).names, effects_of_fit(large).names
+    of_small = effects_of_fit(small).names
+    of_large = effects_of_fit(large).names
     lacking = [name for name in kept if name not in large.names]
     lacking += [name for name in of_small if name not in of_large]
-    lacking += ["an ability for every item"] * (_has_abilities(small) and not abilities)
+    if _has_abilities(small) and not abilities:
+        lacking.append("an ability for every item")
     if lacking:
         raise PairscoreError(
             f"the models are not nested: the second lacks {first_few(lacking)} of the first; give"
@@ -191,15 +199,16 @@ def _added_names(small: Fit, large: Fit) -> tuple[tuple[str, ...], tuple[str, ..
 
 def _refuse_other_features(small: Fit, large: Fit, names: tuple[str, ...]) -> None:
     """Features of one name have the same mean and deviation in both models."""
-    mine, theirs = ([fit.names.index(name) for name in names] for fit in (small, large))
-    unit = small.feature_unit[mine]
-    gap = np.abs(small.feature_mean[mine] - large.feature_mean[theirs])
-    gap += np.abs(small.feature_sd[mine] - large.feature_sd[theirs])
-    other = np.flatnonzero(gap > SAME_FEATURE * (unit + np.abs(small.feature_mean[mine])))
+    in_small = [small.names.index(name) for name in names]
+    in_large = [large.names.index(name) for name in names]
+    unit = small.feature_unit[in_small]
+    gap = np.abs(small.feature_mean[in_small] - large.feature_mean[in_large])
+    gap += np.abs(small.feature_sd[in_small] - large.feature_sd[in_large])
+    other = np.flatnonzero(gap > SAME_FEATURE * (unit + np.abs(small.feature_mean[in_small])))
     if len(other):
         raise PairscoreError(
             "the models are not nested, because features of one name have different values in them:"
-            f" {first_few(names[place] for place in other)}; fit both to the same table of items."
+            f" {first_few(names[number] for number in other)}; fit both to the same table of items."
         )
 
 

@@ -4,11 +4,10 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import minimum_spanning_tree
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
@@ -20,9 +19,37 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import Progress, Workers, nobody
 from pairscore.data.items import Items
 from pairscore.data.splitters import ItemKFold, set_covariance_items
-from pairscore.errors import PairscoreError, plural
-from pairscore.evaluation.measures import MEASURES, HeldOutComparisons
-from pairscore.evaluation.results import KINDS, Counts, ModelComparison
+from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.evaluation.held_out import (
+    HeldOutComparisons,
+    assign_pairs,
+    linking,
+    split_comparisons,
+)
+from pairscore.evaluation.measures import DIGITS, MEASURES, Score
+from pairscore.files.write import html_text, plain, row_records, text_table
+
+KINDS = {  # by how many of the two items are new
+    "train-train": "unseen comparisons of known items",
+    "train-new": "pairs of a known and a new item",
+    "new-new": "pairs of new items",
+}
+HEADS = {
+    "accuracy": "accuracy",
+    "log_loss": "log-loss",
+    "calibration_slope": "slope",
+    "calibration_error": "calib. error",
+    "misordered": "misordered",
+}
+BEST = {
+    "accuracy": "highest accuracy",
+    "log_loss": "lowest log-loss",
+    "calibration_slope": "calibration slope closest to 1",
+    "calibration_error": "lowest calibration error",
+    "misordered": "lowest share of misordered pairs",
+}
+ONLY_KNOWN = "Without features nothing is known of new items, so none were held out. "
+SURE = 1.96  # standard errors: a difference within them may be chance
 
 
 def compare(
@@ -32,7 +59,7 @@ def compare(
     cv: Any = None,
     n_jobs: int | None = None,
     progress: Progress = nobody,
-) -> ModelComparison:
+) -> "ModelComparison":
     """Fit models to the same comparisons and test them on the same others.
 
     Comparisons of known and of new items are kept apart. In each fold a model is fitted to
@@ -79,12 +106,15 @@ def compare(
     >>> found.best(kind="new-new", measure="log_loss")
     'plain'
     """
-    models, cv, workers = _models_by_name(models), _item_folds(cv), Workers(n_jobs, progress)
+    models = _models_by_name(models)
+    cv = _item_folds(cv)
+    workers = Workers(n_jobs, progress)
     data = set_covariance_items(_comparisons(X, y, models))
     only_known = not data.items.values.shape[1] or any(map(ignores_features, models.values()))
     predictions = _predict_folds(models, data, cv, only_known, workers)
     group = cv.group_of_item(data)
-    counts, scores = {}, []
+    counts = {}
+    scores = []
     for n_new, kind in enumerate(KINDS):
         tested, probabilities = predictions.with_new_items(n_new, data)
         counts[kind] = _count(tested, cv.n_splits)
@@ -122,24 +152,270 @@ class WithoutFeatures(BaseEstimator):
         return getattr(self.model, "context", None)
 
     def fit(self, X: Comparisons, y: Any = None) -> "WithoutFeatures":
-        self.model_ = clone(self.model).fit(without_features(X), y)
+        self.model_ = clone(self.model).fit(drop_features(X), y)
         return self
 
     def predict_proba(self, X: Comparisons) -> np.ndarray:
         """As the model does; the items must be known from the fit."""
-        return self.model_.predict_proba(without_features(X))
+        return self.model_.predict_proba(drop_features(X))
 
 
-def without_features(data: Comparisons) -> Comparisons:
+def drop_features(data: Comparisons) -> Comparisons:
     """The same comparisons of items of which only their ids are known."""
-    items, n = data.items, len(data.items)
-    ids = np.arange(n) if items.ids is None else items.ids
-    return Comparisons.of(Items(np.empty((n, 0)), (), ids, items.backend), data.votes)
+    items = data.items
+    ids = np.arange(len(items)) if items.ids is None else items.ids
+    no_features = np.empty((len(items), 0))
+    return Comparisons.of(Items(no_features, (), ids, items.backend), data.votes)
 
 
 def ignores_features(model: Any) -> bool:
     """Whether a model knows items by their ids alone."""
     return isinstance(model, WithoutFeatures)
+
+
+# -- the result -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How much of one kind of comparisons was tested.
+
+    ``n_comparisons`` counts a comparison twice if two folds tested it; ``rows_of_folds`` has the
+    number of rows for each fold.
+    """
+
+    n_comparisons: float
+    n_pairs: int
+    n_items: int
+    rows_of_folds: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelComparison:
+    """Models side by side on comparisons that they were not fitted to; ``print`` shows the table.
+
+    Attributes
+    ----------
+    models : tuple of str
+        Names of the K models.
+    counts : dict from kind to Counts
+        How much of each kind was tested: ``train-train``, ``train-new`` and ``new-new``.
+    values, std_errors : (3, 5, K) arrays
+        By kind, measure and model; NaN where nothing was tested.
+    difference_errors : (3, 5, K, K) array
+        Standard error of the difference of two models. It is smaller than those of the models
+        suggest, because both are tested on the same comparisons.
+    shared : str
+        What dependent comparisons share: ``"items"`` or ``"groups"``.
+    notes : tuple of str
+        What the fits warned of.
+    only_known : bool
+        Whether no item was held out, because some model knows nothing of new ones.
+    """
+
+    models: tuple[str, ...]
+    counts: dict[str, Counts]
+    values: np.ndarray
+    std_errors: np.ndarray
+    difference_errors: np.ndarray
+    shared: str
+    notes: tuple[str, ...]
+    only_known: bool = False
+
+    # -- one number
+
+    def score(self, model: str, kind: str = "new-new", measure: str = "log_loss") -> Score:
+        """One measure of one model on one kind of comparisons."""
+        index = (*_index(kind, measure), self._number(model))
+        return Score(float(self.values[index]), float(self.std_errors[index]))
+
+    def difference(
+        self, model: str, other: str, kind: str = "new-new", measure: str = "log_loss"
+    ) -> Score:
+        """A measure of one model minus that of another on the same comparisons."""
+        index = _index(kind, measure)
+        a = self._number(model)
+        b = self._number(other)
+        with np.errstate(invalid="ignore"):  # slopes may both be infinite
+            gap = float(self.values[index][a] - self.values[index][b])
+        return Score(gap, float(self.difference_errors[index][a, b]))
+
+    def _number(self, model: str) -> int:
+        if model not in self.models:
+            raise PairscoreError(
+                f"no model is called {model!r}; the models are"
+                f" {first_few(map(repr, self.models), 20)}."
+            )
+        return self.models.index(model)
+
+    # -- words
+
+    def best(self, kind: str = "new-new", measure: str = "log_loss") -> str:
+        """Name of the model that does best; of equals, the first by name."""
+        return self._ranked(kind, measure)[0]
+
+    def _ranked(self, kind: str, measure: str) -> list[str]:
+        """Models from the best down, without those whose value is unknown."""
+        value = self.values[_index(kind, measure)]
+        if np.isnan(value).all():
+            raise PairscoreError(
+                f"no model has a known {HEADS[measure]} on {KINDS[kind]}, of which"
+                f" {plural(int(self.counts[kind].n_comparisons), 'comparison')} could be tested;"
+                " use fewer folds, more comparisons, or another kind or measure."
+            )
+        badness = {"accuracy": -value, "calibration_slope": np.abs(value - 1)}.get(measure, value)
+        order = sorted(
+            (round(bad, DIGITS), name)
+            for bad, name in zip(badness.tolist(), self.models, strict=True)
+            if not np.isnan(bad)
+        )
+        return [name for _, name in order]
+
+    def sentence(self, kind: str = "new-new", measure: str = "log_loss") -> str:
+        """Which model is best at this, and how far from the next."""
+        name, *others = self._ranked(kind, measure)
+        score = self.score(name, kind, measure)
+        if not others:
+            return f"{name!r} has the {HEADS[measure]} {score} on {KINDS[kind]}."
+        lead = f"{name!r} has the {BEST[measure]} on {KINDS[kind]} ({score})"
+        gap = self.difference(name, others[0], kind, measure)
+        if round(gap.value, DIGITS) == 0:
+            return f"{lead}, the same as {others[0]!r}."
+        side = "below" if gap.value < 0 else "above"
+        sure = self._is_sure(name, others[0], kind, measure)
+        size = Score(abs(gap.value), gap.std_error)
+        chance = "" if sure else ", which may be chance"
+        return f"{lead}, {size} {side} {others[0]!r}{chance}."
+
+    def _is_sure(self, best: str, other: str, kind: str, measure: str) -> bool:
+        """Whether the lead is beyond its error.
+
+        For slopes, also whether it is sure that 1 is on the best one's side of their middle.
+        """
+        gap = self.difference(best, other, kind, measure)
+        if measure == "calibration_slope":
+            a = self.score(best, kind, measure)
+            b = self.score(other, kind, measure)
+            if not abs((a.value + b.value) / 2 - 1) > SURE * max(a.std_error, b.std_error):
+                return False
+        return abs(gap.value) > SURE * gap.std_error
+
+    @property
+    def in_words(self) -> str:
+        """The best log-loss on the newest items of which there were test comparisons."""
+        untested = ONLY_KNOWN if self.only_known else ""
+        for kind in reversed(KINDS):
+            if self.counts[kind].n_comparisons > 0:
+                return untested + self.sentence(kind)
+            untested += "" if self.only_known else f"No {KINDS[kind]} could be tested. "
+        return untested.strip()
+
+    def __str__(self) -> str:
+        lines = [self._title]
+        kinds = ["train-train"] if self.only_known else KINDS
+        for kind in kinds:
+            lines += ["", self._heading(kind)]
+            if self.counts[kind].n_comparisons:
+                lines.append(self._table(kind))
+        return "\n".join([*lines, "", self.in_words, *(f"Warning: {note}" for note in self.notes)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        tested = [kind for kind in KINDS if self.counts[kind].n_comparisons]
+        rows = list(product(tested, self.models))
+        columns = {"tested on": [KINDS[kind] for kind, _ in rows], "model": [n for _, n in rows]}
+        for measure, head in HEADS.items():
+            columns[head] = [str(self.score(name, kind, measure)) for kind, name in rows]
+        return html_text(self._title, (), columns, [self.in_words], self.notes)
+
+    @property
+    def _title(self) -> str:
+        return (
+            f"{plural(len(self.models), 'model')} on comparisons that were not in the fit; ± one"
+            f" standard error that allows for shared {self.shared}"
+        )
+
+    def _heading(self, kind: str) -> str:
+        tested = self.counts[kind]
+        if tested.n_comparisons == 0:
+            return f"  {kind}, {KINDS[kind]}: none, so nothing can be said"
+        comparisons = "comparison" if tested.n_comparisons == 1 else "comparisons"
+        heading = (
+            f"  {kind}, {KINDS[kind]}: {tested.n_comparisons:,.10g} {comparisons},"
+            f" {plural(tested.n_pairs, 'pair', ',')}, {plural(tested.n_items, 'item', ',')}"
+        )
+        empty = tested.rows_of_folds.count(0)
+        if empty:
+            heading += f", none in {empty} of {plural(len(tested.rows_of_folds), 'fold')}"
+        return heading
+
+    def _table(self, kind: str) -> str:
+        """One line for each model: its measures, and its log-loss less that of the first."""
+        first, *others = self.models
+        rows = [
+            [name, *(self.score(name, kind, measure) for measure in MEASURES)]
+            for name in self.models
+        ]
+        header = ["", *HEADS.values()]
+        layout = "     {:<}" + "  {:>}" * len(HEADS)
+        if others:
+            differences = ["", *(self.difference(name, first, kind) for name in others)]
+            rows = [[*row, gap] for row, gap in zip(rows, differences, strict=True)]
+            header.append(f"log-loss - {first}")
+            layout += "  {:>}"
+        return text_table(header, rows, layout)
+
+    # -- tables
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Lists with one entry for each kind, model and measure.
+
+        Differences are from the first model.
+        """
+        rows = list(product(KINDS, self.models, MEASURES))
+        scores = [self.score(model, kind, measure) for kind, model, measure in rows]
+        gaps = [
+            self.difference(model, self.models[0], kind, measure) for kind, model, measure in rows
+        ]
+        return {
+            "kind": [kind for kind, _, _ in rows],
+            "model": [model for _, model, _ in rows],
+            "measure": [measure for _, _, measure in rows],
+            "value": [score.value for score in scores],
+            "std_error": [score.std_error for score in scores],
+            "difference": [gap.value for gap in gaps],
+            "difference_std_error": [gap.std_error for gap in gaps],
+            "n_comparisons": [self.counts[kind].n_comparisons for kind, _, _ in rows],
+        }
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """The columns as a dataframe of some kind: pandas, polars or pyarrow."""
+        import narwhals.stable.v2 as nw
+
+        return nw.from_dict(self.to_columns(), backend=backend).to_native()
+
+    def to_record(self) -> dict[str, Any]:
+        """Everything as plain values for JSON; None for what is not known."""
+        return plain(
+            {
+                "models": self.models,
+                "counts": self.counts,
+                "errors_allow_for_shared": self.shared,
+                "scores": row_records(self.to_columns()),
+                "in_words": self.in_words,
+                "warnings": self.notes,
+            }
+        )
+
+
+def _index(kind: str, measure: str) -> tuple[int, int]:
+    """Where a kind and a measure stand in the arrays of a comparison."""
+    if kind not in KINDS:
+        raise PairscoreError(f"kind is {kind!r}; use {', '.join(map(repr, KINDS))}.")
+    if measure not in MEASURES:
+        raise PairscoreError(f"measure is {measure!r}; use {', '.join(map(repr, MEASURES))}.")
+    return list(KINDS).index(kind), list(MEASURES).index(measure)
 
 
 # -- arguments ---------------------------------------------------------------------------------
@@ -249,14 +525,8 @@ class Predictions:
     ) -> tuple[HeldOutComparisons, np.ndarray]:
         """The test comparisons with so many new items, and each model's probabilities of them."""
         chosen = self.n_new == n_new
-        part = data[self.row[chosen]]
-        count = np.ones(len(part)) if part.count is None else part.count
-        return (
-            HeldOutComparisons(
-                part.left, part.right, part.outcome, part.amount, count, self.fold[chosen]
-            ),
-            self.probabilities[:, chosen],
-        )
+        tested = HeldOutComparisons.of(data[self.row[chosen]], self.fold[chosen])
+        return tested, self.probabilities[:, chosen]
 
 
 def _predict_folds(
@@ -264,14 +534,16 @@ def _predict_folds(
 ) -> Predictions:
     """Fit and test every model in every fold; of known items only, no item is held out."""
     fold_of_item = np.full(len(data.items), -1) if only_known else cv.fold_of_item(data)
-    # a generator of its own: the first numbers of the seed assigned the items to their folds
+    # another generator: the first numbers of the seed assigned the items to their folds
     rng = np.random.default_rng(cv.random_state).spawn(1)[0]
     fold_of_pair = assign_pairs(data, cv.n_splits, rng)
-    parts, jobs = [], []
+    parts = []
+    jobs = []
     for number in range(cv.n_splits):
         fold = f"fold {number + 1} of {cv.n_splits}"
         aside = fold_of_pair == number
-        aside = aside & ~linking(data, aside) if only_known else aside
+        if only_known:
+            aside &= ~linking(data, aside)
         train, test, n_new = split_comparisons(data, fold_of_item == number, aside)
         if len(train) == 0:
             raise PairscoreError(
@@ -282,47 +554,10 @@ def _predict_folds(
         parts.append((test, np.full(len(test), number), n_new))
     found, caught = zip(*workers.all(jobs), strict=True)
     # one model after the other in every fold
-    of_models = [np.concatenate(found[place :: len(models)]) for place in range(len(models))]
+    of_models = [np.concatenate(found[first :: len(models)]) for first in range(len(models))]
     row, number_of_fold, n_new = (np.concatenate(column) for column in zip(*parts, strict=True))
     notes = _notes([note for notes in caught for note in notes], cv.n_splits)
     return Predictions(row, number_of_fold, n_new, np.array(of_models), notes)
-
-
-def assign_pairs(data: Comparisons, n_parts: int, rng: np.random.Generator) -> np.ndarray:
-    """A part for every comparison, the same for all of a pair: one answer tells the others."""
-    pairs, pair = np.unique(data.pair, return_inverse=True)
-    return (rng.permutation(len(pairs)) % n_parts)[pair]
-
-
-def linking(data: Comparisons, aside: np.ndarray) -> np.ndarray:
-    """Comparisons of the mask ``aside`` (M) without which items would lose their link to others.
-
-    Abilities have a common scale only where comparisons link the items. Of a spanning tree that has
-    as few of the pairs that are set aside as possible, it is those; decided ones come first, since
-    ties may be left out.
-    """
-    pairs, first, pair = np.unique(data.pair, return_index=True, return_inverse=True)
-    n, ends = len(data.items), np.divmod(pairs, len(data.items))
-    decided = np.bincount(pair, data.outcome != 0, len(pairs)) > 0
-    cost = np.where(ends[0] != ends[1], 1.0 + 2 * aside[first] + ~decided, 0.0)
-    narrow = tuple(end.astype(np.int32) for end in ends)  # SciPy 1.16 takes no others here
-    tree = minimum_spanning_tree(sparse.csr_array((cost, narrow), shape=(n, n))).tocoo()
-    return aside & np.isin(data.pair, tree.row.astype(np.int64) * n + tree.col)
-
-
-def split_comparisons(
-    data: Comparisons, held_out: np.ndarray, aside: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Training rows, test rows, and how many items of each test row are new.
-
-    ``held_out`` marks items, ``aside`` comparisons. An item against itself tests nothing.
-    """
-    left, right = held_out[data.left], held_out[data.right]
-    train = ~left & ~right & ~aside
-    known = data[train].compared
-    testable = (left | known[data.left]) & (right | known[data.right]) & (data.left != data.right)
-    test = ~train & testable
-    return np.flatnonzero(train), np.flatnonzero(test), (left.astype(int) + right)[test]
 
 
 def _fit_and_predict(
@@ -350,8 +585,9 @@ def left_probability(model: Any, train: Comparisons, test: Comparisons) -> np.nd
     """
     if len(test) == 0:
         return np.empty(0)
-    weight = _weight_parameter(model) if not np.all(train.amount == 1) else None
-    fitted = clone(model).fit(train, train.outcome, **({weight: train.amount} if weight else {}))
+    name = None if np.all(train.amount == 1) else _weight_parameter(model)
+    weights = {} if name is None else {name: train.amount}
+    fitted = clone(model).fit(train, train.outcome, **weights)
     chances = np.asarray(fitted.predict_proba(test), dtype=float)
     classes = np.asarray(getattr(fitted, "classes_", (-1, 1)))
     if not set(classes.tolist()) <= {-1, 0, 1}:
@@ -363,7 +599,8 @@ def left_probability(model: Any, train: Comparisons, test: Comparisons) -> np.nd
         raise PairscoreError(
             f"it did not predict {len(classes)} probabilities from 0 to 1 for each comparison."
         )
-    left, right = chances @ (classes == 1), chances @ (classes == -1)
+    left = chances @ (classes == 1)
+    right = chances @ (classes == -1)
     return np.divide(left, left + right, out=np.full(len(left), 0.5), where=left + right > 0)
 
 
@@ -373,9 +610,9 @@ def _weight_parameter(model: Any) -> str | None:
         return _weight_parameter(model.estimator)
     if isinstance(model, Pipeline):
         name = _weight_parameter(model[-1])
-        return name and f"{model.steps[-1][0]}__{name}"
-    ours_to_tell = type(model).__module__.startswith("sklearn.")
-    return "sample_weight" if ours_to_tell and has_fit_parameter(model, "sample_weight") else None
+        return None if name is None else f"{model.steps[-1][0]}__{name}"
+    is_sklearn = type(model).__module__.startswith("sklearn.")
+    return "sample_weight" if is_sklearn and has_fit_parameter(model, "sample_weight") else None
 
 
 def _notes(caught: list[tuple[str, str, Any]], n_folds: int) -> tuple[str, ...]:
@@ -411,7 +648,9 @@ def _scores(
     size = (len(MEASURES), len(probabilities))
     values, errors = np.full((2, *size), np.nan)
     difference_errors = np.full((*size, len(probabilities)), np.nan)
-    for row, measure in enumerate(MEASURES.values() if len(tested.fold) else ()):
+    if len(tested.fold) == 0:
+        return values, errors, difference_errors
+    for row, measure in enumerate(MEASURES.values()):
         measurements = [measure(tested, p) for p in probabilities]
         sums = [influence_sums(measurement, pairs) for measurement in measurements]
         values[row] = [measurement.value for measurement in measurements]

@@ -1,4 +1,4 @@
-"""How good are predicted probabilities of comparisons, and how sure is that?
+"""Measures: how good are predicted probabilities of comparisons, and how sure is that?
 
 Five measures of decided comparisons. p is the predicted probability that left wins, s is 1 where it
 did, else 0. Ties say nothing of p, which is of comparisons that do not end in a tie; they only take
@@ -9,68 +9,36 @@ How sure each is, the influences of comparisons say (:mod:`pairscore.core.shares
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.special import expit, logit
 
 from pairscore.core.optimise import solve_falling
-from pairscore.core.shares import Measurement, pair_numbers, weighted_mean, wilson_interval
+from pairscore.core.shares import Measurement, weighted_mean, wilson_interval
 from pairscore.data.comparisons import Comparisons
+from pairscore.evaluation.held_out import HeldOutComparisons
 
-N_BINS = 10
+N_BINS = 10  # of calibration: enough to see a bend, few enough to have comparisons in each
 SMALLEST_PROBABILITY = float(np.finfo(float).eps)  # so that a surprise costs 36, not infinity
 SMALLEST_MAJORITY = 1e-9  # of a pair's comparisons; below, rounding of weights decides
+DIGITS = 12  # beyond, a number may be rounding and is taken for zero
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOutComparisons:
-    """The comparisons on which models are tested, of all folds together.
+@dataclass(frozen=True)
+class Score:
+    """A measure, or a difference of two, with its standard error."""
 
-    Attributes
-    ----------
-    left, right : (M,) int
-        Numbers of the two items.
-    outcome : (M,)
-        1 where left won, -1 where right won, 0 for a tie.
-    amount : (M,) float
-        How much a comparison counts: its weight times its count.
-    count : (M,) float
-        How many equal and independent comparisons a row stands for.
-    fold : (M,) int
-        The fold whose models predict it. A comparison may be tested in two folds.
-    """
+    value: float
+    std_error: float
 
-    left: np.ndarray
-    right: np.ndarray
-    outcome: np.ndarray
-    amount: np.ndarray
-    count: np.ndarray
-    fold: np.ndarray
-
-    @cached_property
-    def left_share(self) -> np.ndarray:
-        """s: the share of the win that left had."""
-        return (1 + self.outcome) / 2
-
-    @cached_property
-    def decided(self) -> np.ndarray:
-        """How much each comparison counts among those that are no ties."""
-        return self.amount * (self.outcome != 0)
-
-    @cached_property
-    def pair(self) -> np.ndarray:
-        """A number for each unordered pair of items."""
-        return pair_numbers(self.left, self.right)
-
-    @cached_property
-    def pairs_in_folds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs, once for each fold that tests them: first row of each, and number of each row."""
-        key = self.fold * (self.pair.max(initial=0) + 1) + self.pair
-        return np.unique(key, return_index=True, return_inverse=True)[1:]
-
-
-# -- measures ----------------------------------------------------------------------------------
+    def __str__(self) -> str:
+        digits = 3  # or as many as show two of the error, unless that is mere rounding
+        if round(self.std_error, DIGITS) > 0:
+            digits = int(np.clip(1 - np.floor(np.log10(self.std_error)), 3, 9))
+        return " ± ".join(
+            "unknown" if np.isnan(number) else f"{round(number, digits) + 0.0:.{digits}f}"
+            for number in (self.value, self.std_error)
+        )
 
 
 def accuracy(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
@@ -80,7 +48,8 @@ def accuracy(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
 
 def log_loss(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
     """Mean of -s log p - (1 - s) log(1 - p)."""
-    s, p = data.left_share, np.clip(p, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
+    s = data.left_share
+    p = np.clip(p, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
     return weighted_mean(-s * np.log(p) - (1 - s) * np.log1p(-p), data.decided, data.count)
 
 
@@ -97,8 +66,9 @@ def calibration_slope(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
         return (data.left_share - expit(slope * x)) * x
 
     won = _favourite_share(data, p)
-    ends = (float(data.decided @ (share * np.abs(x))) for share in (won, won - 1))
-    slope = _falling_root(lambda slope: float(data.decided @ pull(slope)), *ends)
+    at_start = float(data.decided @ (won * np.abs(x)))
+    at_end = float(data.decided @ ((won - 1) * np.abs(x)))
+    slope = _falling_root(lambda slope: float(data.decided @ pull(slope)), at_start, at_end)
     information = np.zeros(len(x))
     if np.isfinite(slope):
         information = data.decided * x**2 * expit(slope * x) * expit(-slope * x)
@@ -139,7 +109,8 @@ def misordered(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
     wrong = np.where(predicted == 0, 0.5, predicted * majority < 0)
     of_pairs = weighted_mean(wrong, decided.astype(float), np.ones(len(first)))
     influence, share = np.zeros((2, len(p)))
-    influence[first], share[first] = of_pairs.influence, of_pairs.share  # of each pair, one row
+    influence[first] = of_pairs.influence  # of each pair, at its first row
+    share[first] = of_pairs.share
     return Measurement(of_pairs.value, influence, share, np.ones(len(p)))
 
 
@@ -185,25 +156,35 @@ class CalibrationBin:
     number: float
 
 
-def calibration(probability: np.ndarray, data: Comparisons) -> list[CalibrationBin]:
+def calibration_bins(probability: np.ndarray, data: Comparisons) -> list[CalibrationBin]:
     """Predicted and observed win shares of the favourites, in ten bins from 50 to 100 %.
 
     Of decided comparisons, which the probabilities are of. Intervals are Wilson's, 95 %, as if
     comparisons were independent; weighted ones are worth (sum of weights)^2 / sum of squares.
     ``probability`` is that of left, one for each comparison; empty bins are left out.
     """
-    amount = data.amount * (data.outcome != 0)
-    squares, promised = amount * data.importance, np.maximum(probability, 1 - probability)
+    amount = np.where(data.outcome != 0, data.amount, 0.0)
+    squares = amount * data.importance
+    promised = np.maximum(probability, 1 - probability)
     won = (probability >= 0.5) == (data.outcome > 0)
     label = np.minimum((2 * N_BINS * (promised - 0.5)).astype(int), N_BINS - 1)
     bins = []
     for number in np.unique(label[amount > 0]):
         inside = (label == number) & (amount > 0)
         weight = amount[inside]
+        total = float(weight.sum())
         low = 0.5 + float(number) / (2 * N_BINS)
-        mean = float(np.average(promised[inside], weights=weight))
-        share = float(np.average(won[inside], weights=weight))
-        ends = wilson_interval(share, float(weight.sum() ** 2 / squares[inside].sum()))
-        high, total = low + 0.5 / N_BINS, float(weight.sum())
-        bins.append(CalibrationBin(low, high, mean, share, *ends, total))
+        observed = float(np.average(won[inside], weights=weight))
+        interval = wilson_interval(observed, total**2 / float(squares[inside].sum()))
+        bins.append(
+            CalibrationBin(
+                low=low,
+                high=low + 0.5 / N_BINS,
+                promised=float(np.average(promised[inside], weights=weight)),
+                observed=observed,
+                observed_low=interval[0],
+                observed_high=interval[1],
+                number=total,
+            )
+        )
     return bins

@@ -139,8 +139,9 @@ class ItemPipeline(Pipeline):
         if isinstance(a, Comparisons):
             return self._final.difference(self._transformed(a), level=level)
         check_is_fitted(self._final)
-        fit, d = self._final.result_, len(self.items_.feature_names)
-        if (pairs := pairs_of_ids(fit, a, b, d)) is not None:
+        fit = self._final.result_
+        pairs = pairs_of_ids(fit, a, b, len(self.items_.feature_names))
+        if pairs is not None:
             table, left, right = pairs
             return pair_differences(fit, (table, table), (left, right), level)
         return self._final.difference(self._single(a), self._single(b), level=level)
@@ -172,8 +173,14 @@ class ItemPipeline(Pipeline):
         return model._keep(replace(fit, record=record), [])
 
     def _weighted_sums(self, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """B (k x d) and b (k) of the transformed features Bx + b; other features are refused."""
-        values, d = self.items_.values, len(self.items_.feature_names)
+        """B (k x d) and b (k) of the transformed features Bx + b; other features are refused.
+
+        scikit-learn's transformers do not say whether they are weighted sums, so that they are
+        asked: B is what one standard deviation more of each feature changes. It must also say what
+        happens to all items of the fit, and far beyond them.
+        """
+        values = self.items_.values
+        d = len(self.items_.feature_names)
         center = spread(values, np.ones(len(values)))
         unit = np.where(center.sd > 0, center.sd, 1.0)
         beyond = FAR * unit * np.random.default_rng(0).choice([-1.0, 1.0], (d, d))

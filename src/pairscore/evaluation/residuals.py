@@ -1,4 +1,4 @@
-"""What a model does not explain, comparison by comparison and item by item, and on whom it hangs.
+"""Residuals: what a model does not explain, comparison by comparison and item by item.
 
 An outcome y is 1 (left won), 1/2 (a tie) or 0. With mu and V its mean and variance by the model,
 
@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from pairscore.core.sandwich import item_incidence
 from pairscore.core.ties import TINY, TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import PairscoreError, first_few, plural, shown
-from pairscore.estimators.criteria import HALF_WINS, NO_MAXIMUM, kept_likelihood
+from pairscore.estimators.criteria import HALF_WINS, kept_likelihood
 from pairscore.estimators.results import Fit, comparisons_of_fit
 from pairscore.files.write import html_text, plain, row_records, text_table
 from pairscore.model.predict import (
@@ -34,19 +33,13 @@ from pairscore.model.predict import (
 from pairscore.model.regression import RankRegression
 
 KINDS = ("response", "pearson", "deviance", "standardised")
-BLOCK = 200_000  # numbers, rows times parameters, that are held at a time
+BLOCK = 200_000  # numbers, rows times parameters, held at a time: few enough for a cache
 MOST_SHOWN = 10  # items of a printed table
-MOST_WORK = 1e11  # of the numbers of opponents, cubed and summed
-NEEDED = 1e-9  # share of the information in some direction that is left without an item
 NO_Z = 1e-4  # of all items, where the fit itself makes wins and expected wins equal
 ROW_COLUMNS = ("row", "left", "right", "outcome", "residual")
 ROW_LAYOUT = "  {:>}  {:<}  {:<}  {:<} {:>}"
 COLUMNS = ("item", "comparisons", "wins", "expected", "z")
 LAYOUT = "  {:<}  {:>} {:>} {:>} {:>}"
-INFLUENCE_LAYOUT = "  {:<}  {:<} {:>} {:>}"
-
-
-# -- residuals -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +94,8 @@ class Residuals:
 
     def _rows(self) -> list[tuple[str, ...]]:
         """The comparisons that stand out most, as text."""
-        data, names = self.data, self.data.items.names
+        data = self.data
+        names = data.items.names
         order = np.argsort(-np.abs(np.nan_to_num(self.values)), kind="stable")[:MOST_SHOWN]
         ended = {1: "left won", 0: "tie", -1: "right won"}
         return [
@@ -127,11 +121,15 @@ class Residuals:
         return f"{self._title}:\n{text_table(ROW_COLUMNS, self._rows(), ROW_LAYOUT)}"
 
     def _repr_html_(self) -> str:
-        names, rows = (COLUMNS, self._items()) if self._by_item else (ROW_COLUMNS, self._rows())
-        return html_text(self._title, (), _columns(names, rows))
+        if self._by_item:
+            columns = named_columns(COLUMNS, self._items())
+        else:
+            columns = named_columns(ROW_COLUMNS, self._rows())
+        return html_text(self._title, (), columns)
 
 
-def _columns(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> dict[str, Any]:
+def named_columns(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> dict[str, Any]:
+    """The columns of some rows, by name."""
     return dict(zip(names, zip(*rows, strict=True), strict=True))
 
 
@@ -151,7 +149,7 @@ def residuals(
     """
     if kind not in KINDS:
         raise PairscoreError(f"kind is {shown(kind)}; use one of {first_few(map(repr, KINDS))}.")
-    fit = _fit_of(model)
+    fit = result_of(model, "residuals")
     if kind == "standardised" and data is not None:
         raise PairscoreError(
             "standardised residuals are of the comparisons of the fit; leave data out, or use"
@@ -163,15 +161,15 @@ def residuals(
             f"residuals are of Comparisons, and data is {type(data).__name__}; give the first of"
             " what Comparisons.from_frames(items, votes) returns."
         )
-    data = data.with_relative_weights()
-    data = model._comparisons(data)  # features by their names
+    data = model._comparisons(data.with_relative_weights())  # features by their names
     mean, variance = expected_outcomes(fit, data)
     response = 0.5 * (1 + data.outcome) - mean
     values = _of_kind(fit, data, kind, response, variance)
     return Residuals(kind, values, _by_item(data, mean, variance), data)
 
 
-def _fit_of(model: Any, what: str = "residuals") -> Fit:
+def result_of(model: Any, what: str) -> Fit:
+    """What a fitted model found; a sentence if it is none, which names ``what`` was asked for."""
     from sklearn.utils.validation import check_is_fitted
 
     if not isinstance(model, RankRegression):
@@ -205,7 +203,8 @@ def _lost_likelihood(fit: Fit, data: Comparisons) -> np.ndarray:
     """By how much each outcome's log-likelihood is below the best that it could have (M)."""
     law = replace(fit.outcome_law, scale=1.0)
     loss, tie, win = (np.maximum(p, TINY) for p in outcome_probabilities(fit, data, law))
-    y, tied = 0.5 * (1 + data.outcome), data.outcome == 0
+    y = 0.5 * (1 + data.outcome)
+    tied = data.outcome == 0
     if law.rule.has_parameter:
         return -np.log(np.where(tied, tie, np.where(y > 0.5, win, loss)))
     best = xlogy(y, y) + xlogy(1 - y, 1 - y)
@@ -215,8 +214,9 @@ def _lost_likelihood(fit: Fit, data: Comparisons) -> np.ndarray:
 
 def _by_item(data: Comparisons, mean: np.ndarray, variance: np.ndarray) -> dict[str, np.ndarray]:
     """Wins and expected wins of each compared item, and how far they are apart."""
-    n, other = len(data.items), data.left != data.right
-    amount, y = np.where(other, data.amount, 0.0), 0.5 * (1 + data.outcome)
+    n = len(data.items)
+    y = 0.5 * (1 + data.outcome)
+    amount = np.where(data.left != data.right, data.amount, 0.0)
     weight = 1.0 if data.weight is None else data.weight
     both = np.concatenate([data.left, data.right])
 
@@ -225,19 +225,16 @@ def _by_item(data: Comparisons, mean: np.ndarray, variance: np.ndarray) -> dict[
 
     wins = of_items(amount * y, amount * (1 - y))
     expected = of_items(amount * mean, amount * (1 - mean))
-    squares = of_items(*[weight * amount * variance] * 2)
+    square = weight * amount * variance
     rows = np.flatnonzero(data.compared)
     columns = {
         "id": np.arange(n) if data.items.ids is None else data.items.ids,
         "n_comparisons": of_items(amount, amount),
         "wins": wins,
         "expected": expected,
-        "z": _over_root(wins - expected, squares),
+        "z": _over_root(wins - expected, of_items(square, square)),
     }
     return {name: column[rows] for name, column in columns.items()}
-
-
-# -- leverage and influence ------------------------------------------------------------------------
 
 
 def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
@@ -249,7 +246,8 @@ def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
     likelihood = kept_likelihood(fit.likelihood)
     if likelihood.reason != HALF_WINS:
         likelihood.refuse_none("there are no standardised residuals (kind='pearson' has others)")
-    rule, t = TieRule(fit.ties, fit.link), fit.tie_parameter or 0.0
+    rule = TieRule(fit.ties, fit.link)
+    t = fit.tie_parameter or 0.0
     eta = score_differences(fit, data)
     in_eta, in_t, variance = _mean_derivatives(rule, eta, t)
     if fit.n_features == 0:
@@ -263,12 +261,14 @@ def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
     from pairscore.effects.separation import rows_at_maximum
 
     basis = rows_at_maximum(fit, data)[1].basis
-    W, d, X = basis.transform, fit.n_features, data.items.values - fit.feature_mean
-    places, squares = X @ W[:d], np.empty(len(data))
+    W = basis.transform  # whitens the information: H^-1 = W W'
+    d = fit.n_features
+    whitened = (data.items.values - fit.feature_mean) @ W[:d]
+    squares = np.empty(len(data))
     slope = judges_sharpness(data, fit.judges)
-    for rows in _blocks(len(data), W.shape[1]):
-        beside = effect_columns(data[rows], fit.effects, fit.side_effect, slope[rows])
-        J = places[data.left[rows]] - places[data.right[rows]] + beside @ W[d:]
+    for rows in blocks(len(data), W.shape[1]):
+        columns = effect_columns(data[rows], fit.effects, fit.side_effect, slope[rows])
+        J = whitened[data.left[rows]] - whitened[data.right[rows]] + columns @ W[d:]
         J *= in_eta[rows, None]
         if rule.has_parameter:
             J += in_t[rows, None] * W[-1]
@@ -277,10 +277,12 @@ def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
 
 
 def _over(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """part / whole; zero where the whole is."""
     return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
 
 
-def _blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Rows of a matrix in blocks of at most ``BLOCK`` numbers."""
     size = max(BLOCK // max(n_columns, 1), 1)
     return (slice(first, first + size) for first in range(0, n_rows, size))
 
@@ -291,154 +293,10 @@ def _mean_derivatives(
     """dmu/deta, dmu/dt and V of every comparison (M): sums over the outcomes that it may have."""
     in_eta, in_t, mean, square = np.zeros((4, len(eta)))
     for outcome, p in zip((-1.0, 0.0, 1.0), rule.probabilities(eta, t), strict=True):
-        y, s = 0.5 * (1 + outcome), rule.derivatives(eta, np.full(len(eta), outcome), t)
-        in_eta, in_t = in_eta + p * y * s.eta, in_t + p * y * s.t
-        mean, square = mean + p * y, square + p * y**2
+        y = 0.5 * (1 + outcome)
+        s = rule.derivatives(eta, np.full(len(eta), outcome), t)
+        in_eta += p * y * s.eta
+        in_t += p * y * s.t
+        mean += p * y
+        square += p * y**2
     return in_eta, in_t, square - mean**2
-
-
-@dataclass(frozen=True, eq=False)
-class Influence:
-    """By how much each item moves the coefficients; ``print`` shows the most influential items.
-
-    Attributes
-    ----------
-    ids : ndarray of shape (n,)
-        The compared items.
-    names : tuple of d names of features; without features, of the compared items and of effects
-    dfbeta : ndarray of shape (n, d)
-        Coefficients less those without the item's comparisons, by one Newton step; NaN where some
-        coefficient is not determined without the item, as its own ability is not.
-    std_errors : ndarray of shape (d,)
-        Of the coefficients.
-    """
-
-    ids: np.ndarray
-    names: tuple[str, ...]
-    dfbeta: np.ndarray
-    std_errors: np.ndarray
-    what: str = "coefficient"
-
-    @property
-    def dfbetas(self) -> np.ndarray:
-        """``dfbeta`` in standard errors."""
-        return self.dfbeta / self.std_errors
-
-    def to_frame(self, backend: Any = "pandas") -> Any:
-        """id and one column of ``dfbeta`` for each feature, as a dataframe of some kind."""
-        import narwhals.stable.v2 as nw
-
-        columns = dict(zip(self.names, self.dfbeta.T, strict=True))
-        return nw.from_dict({"id": self.ids} | columns, backend=backend).to_native()
-
-    def to_record(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return plain({name: getattr(self, name) for name in ("ids", "names", "dfbeta")})
-
-    def _rows(self) -> list[tuple[str, ...]]:
-        """The items that move a coefficient most, as text."""
-        size = np.abs(np.nan_to_num(self.dfbetas))
-        order = np.argsort(-size.max(axis=1), kind="stable")[:MOST_SHOWN]
-        return [
-            (str(self.ids[n]), self.names[f], f"{self.dfbeta[n, f]:+.3g}", f"{size[n, f]:.2f}")
-            for n, f in ((n, int(np.argmax(size[n]))) for n in order)
-        ]
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return ("item", self.what, "moved by", "in standard errors")
-
-    @property
-    def _title(self) -> str:
-        return f"Items that move {'an' if self.what[0] == 'a' else 'a'} {self.what} most"
-
-    def __str__(self) -> str:
-        return f"{self._title}:\n{text_table(self._names, self._rows(), INFLUENCE_LAYOUT)}"
-
-    def _repr_html_(self) -> str:
-        return html_text(self._title, (), _columns(self._names, self._rows()))
-
-
-def influence(model: RankRegression) -> Influence:
-    """By how much the coefficients of a model would differ without each item's comparisons.
-
-    One Newton step from the fit without them: beta - beta_without = (H - H_i)^-1 g_i, g_i and H_i
-    what the comparisons of item i add to the score and the information. For ``mle`` with a ridge or
-    without, side, context and ties included; not for item effects and slopes. Without features the
-    coefficients are the abilities of the other items, relative to their average.
-    """
-    fit = _fit_of(model, "influence")
-    settings = fit.settings
-    has_law = settings.item_effects and not settings.free_abilities
-    if settings.method != "mle" or has_law or settings.judge_slopes:
-        raise PairscoreError(
-            "influence is for method='mle', without item_effects and judge_slopes; fit such a model"
-            " to the same comparisons."
-        )
-    likelihood = kept_likelihood(fit.likelihood)
-    if likelihood.reason == NO_MAXIMUM:
-        likelihood.refuse_none("the influence of items is not known")
-    data, errors = comparisons_of_fit(fit, "influences"), fit.errors()
-    if not fit.n_features:
-        return _influence_on_abilities(fit, data)
-    from pairscore.effects.rows import information_of_rows
-    from pairscore.effects.separation import rows_at_maximum
-
-    rows, top = rows_at_maximum(fit, data)
-    s, W, d = rows.derivatives(top.theta), top.basis.transform, fit.n_features
-    of_items = item_incidence(rows.left, rows.right, len(rows.X))
-    compared = np.flatnonzero(rows.compared)
-    dfbeta = np.empty((len(compared), d))
-    for place, item in enumerate(compared):
-        own = of_items.indices[of_items.indptr[item] : of_items.indptr[item + 1]]
-        g, H = np.zeros(len(W)), np.zeros((len(W), len(W)))
-        for part in _blocks(len(own), len(W)):
-            more = information_of_rows(rows, s, own[part])
-            g, H = g + more.score, H + more.information
-        left, axes = np.linalg.eigh(np.eye(W.shape[1]) - W.T @ H @ W)
-        step = W[:d] @ (axes @ ((axes.T @ (W.T @ g)) / np.where(left > NEEDED, left, np.nan)))
-        dfbeta[place] = step
-    dfbeta[:, fit.undetermined] = np.nan
-    ids = compared if data.items.ids is None else data.items.ids[compared]
-    return Influence(np.asarray(ids), fit.names, dfbeta, errors)
-
-
-# -- abilities -------------------------------------------------------------------------------------
-
-
-def _influence_on_abilities(fit: Fit, data: Comparisons) -> Influence:
-    """(H - H_i)^-1 g_i for the other items and the effects, of each compared item i.
-
-    With A the information of these, x = A^-1 (g + B x), B what the comparisons of i add to it:
-    where B is not zero, at the opponents of i and the effects, that is a small system.
-    """
-    from pairscore.effects.abilities import AbilityRows
-
-    rows = AbilityRows(fit, data, score_differences(fit, data))
-    V, n = rows.inverse, rows.n
-    of_items = item_incidence(rows.left, rows.right, n)
-    met = (abs(rows.D[:, :n]).T @ abs(rows.D[:, :n])).indptr
-    if float(np.sum(np.diff(met).astype(float) ** 3)) > MOST_WORK:
-        raise PairscoreError(
-            f"the influence of {n} items on each other would take too long, because each met many"
-            " others; look at residuals(model).by_item, or fit to fewer items."
-        )
-    dfbeta = np.full((n, len(V)), np.nan)
-    for i in range(n):
-        own = of_items.indices[of_items.indptr[i] : of_items.indptr[i + 1]]
-        g, H = rows.of(own)
-        at = np.setdiff1d(H.indices, [i])
-        inverse = V[:, at] - np.outer(V[:, i], V[i, at] / V[i, i])  # of A, at these columns
-        B = H[at][:, at].toarray()
-        system = np.eye(len(at)) - inverse[at] @ B
-        if np.linalg.cond(system, 1) < 1 / NEEDED:
-            there = np.linalg.solve(system, inverse[at] @ g[at])
-            dfbeta[i] = inverse @ (g[at] + B @ there)
-            dfbeta[i, i] = np.nan
-    assert fit.item_effects is not None  # without features every fit has them
-    ids = np.asarray(data.items.names)[rows.items]
-    names, errors = tuple(map(str, ids.tolist())), fit.item_effects.std_error[rows.items]
-    if fit.effects is not None:
-        names, errors = names + fit.effects.names, np.append(errors, fit.effects.std_errors)
-    dfbeta[:, np.isnan(errors)] = np.nan
-    return Influence(ids, names, dfbeta, errors, "ability or effect")

@@ -46,7 +46,7 @@ from pairscore.estimators.results import (
     Judges,
 )
 from pairscore.estimators.ridge import RidgeCurve
-from pairscore.estimators.separation import SEPARATED
+from pairscore.estimators.separation import SEPARATED, UNBEATEN
 from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, Wording, make_settings
 from pairscore.files.archive import (
     ANY_SHAPE,
@@ -390,8 +390,6 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
 
 def _kind_of_before(note: str) -> str:
     """The kind of a warning in a file of before they were kept: what it begins with, there."""
-    from pairscore.effects.abilities import UNBEATEN
-
     begins = {SEPARATED: SeparatedFeaturesWarning, UNBEATEN: UnbeatenItemsWarning}
     kinds = (kind for begin, kind in begins.items() if note.startswith(begin))
     return next(kinds, PairscoreWarning).__name__

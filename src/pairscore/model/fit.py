@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import REPEATED
-from pairscore.core.links import OutcomeSums, outcome_pass
+from pairscore.core.differences import Differences
 from pairscore.core.moments import share_of
-from pairscore.core.passes import total_of
 from pairscore.core.threads import one_blas_thread
 from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.data.comparisons import Comparisons, items_of_votes
@@ -19,6 +18,7 @@ from pairscore.data.items import Items
 from pairscore.data.repeats import refuse_repeated
 from pairscore.data.votes import PER_ROW, Votes, read_votes
 from pairscore.errors import FewItemsWarning, PairscoreError, plural
+from pairscore.estimators.agreement import agreement_of
 from pairscore.estimators.checks import n_counted, refuse_lost_digits, refuse_too_many_features
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.criteria import likelihood_of
@@ -52,7 +52,7 @@ from pairscore.model.groups import (
     without_part,
 )
 from pairscore.model.oddities import extreme_items_of, odd_comparisons
-from pairscore.model.predict import fitted_scores, item_scores, scale_of_decided
+from pairscore.model.predict import fitted_scores, item_scores
 
 FEW_ITEMS = 50
 OTHER_JUDGES = "allow for other items and other judges"
@@ -138,12 +138,7 @@ def estimate(
     refuse_unknown_items_and_sides(settings, data, has_items)
     fit_data = FitData(data, settings.side_effect, has_items, start)
     refuse_too_many_features(fit_data, n_counted(fit_data), settings)
-    rows = np.flatnonzero(fit_data.compared)
-    refuse_lost_digits(
-        data.items.values[rows[:: max(len(rows) // 256, 1)]],
-        compared_items(data.items.values, fit_data.compared)[0],
-        data.items.feature_names,
-    )
+    refuse_lost_digits(fit_data.table, fit_data.compared, data.items.feature_names)
     if not fit_data.X.shape[1]:
         settings, notes = without_features(fit_data, settings)
     else:
@@ -154,6 +149,10 @@ def estimate(
         ridge = ridge or choose_ridge(fit_data, settings, rng, item_groups, workers)
         settings, notes = replace(settings, l2=ridge.chosen), notes + ridge.notes
     result = estimator_of(settings, has_items)(fit_data, settings, rng)
+    if result.difference is None:
+        scores = fit_data.table.times(result.coef)
+        difference = fit_data.differences(scores, result.side_effect or 0.0)
+        result = replace(result, difference=difference)
     settings = result.settings or settings
     if settings.choose_item_effects:
         test = result.item_effects_test or ItemEffectsTest(reason=NOBODY_KNOWN)
@@ -301,19 +300,26 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     )
     if fit.effects is not None:
         fit = replace(fit, effects=replace(fit.effects, df_error=fit.df_error))
-    if np.any(data.outcome == 0):
-        scale = result.decided_scale or scale_of_decided(fit, result.difference, data)
-        fit = replace(fit, decided_scale=scale)
-    shares, loglik = agreement_and_noise(result.difference, data, fit.outcome_law, result.outcomes)
-    fit = replace(fit, **shares, likelihood=likelihood_of(data, result, loglik))
+    differences = result.differences
+    if differences is None:
+        assert result.difference is not None
+        differences = Differences.of_comparisons(result.difference, data.outcome, data.amount)
+    shares = agreement_of(differences, fit.outcome_law, data.weight_unit, result.decided_scale)
+    fit = replace(
+        fit,
+        agreement=shares.agreement,
+        noise=shares.noise,
+        decided_scale=shares.decided_scale,
+        tie_share=share_of(differences.tied, differences.total),
+        likelihood=likelihood_of(data, result, shares.outcomes),
+    )
     if data.judge is not None and fit.settings.inference is not None:
         from pairscore.effects.panel import judge_agreement
 
         fit = replace(fit, judge_agreement=judge_agreement(data, fit.agreement))
     if not has_items:
         return fit
-    scores = result.scores if fit.coef is result.coef else None
-    scores = item_scores(fit, data.items) if scores is None else scores
+    scores = item_scores(fit, data.items)
     return replace(fit, fitted_scores=fitted_scores(fit, scores, result.compared, data.items.take))
 
 
@@ -383,7 +389,7 @@ def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
     no_error = fit.undetermined | fit.held_by_prior(np.diag(fit.feature_unit))
     return {
         "covariance": covariance,
-        "std_errors": np.where(no_error, np.nan, np.sqrt(np.diag(covariance))),
+        "std_errors": np.where(no_error, np.nan, np.sqrt(np.maximum(np.diag(covariance), 0.0))),
         "side_effect_std_error": side_error,
         "effects_covariance": result.covariance[:, d:] if len(result.covariance) > d else None,
     }
@@ -514,7 +520,7 @@ def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[No
     wanted = "items" if settings.inference == "auto" else settings.inference
     if wanted not in ("items", "items+judges") or not data.has_items:
         return ("model" if wanted else None), []
-    n, parameters = data.n_items, data.X.shape[1] + settings.side_effect
+    n, parameters = data.n_items, len(data.feature_names) + settings.side_effect
     if n <= parameters + 1:
         text = (
             f"{plural(n, 'item')} with {plural(parameters, 'parameter')} leave nothing to"
@@ -529,37 +535,3 @@ def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[No
         )
         return wanted, [(FewItemsWarning, text)]
     return wanted, []
-
-
-def agreement_and_noise(
-    difference: np.ndarray,
-    data: "Comparisons",
-    law: OutcomeLaw,
-    known: OutcomeSums | None = None,
-) -> tuple[dict[str, Any], float | None]:
-    """How the score and the comparisons agree; their log-likelihood, if it fell out.
-
-    ``known`` are the sums of a pass at these differences, if the estimator made one.
-
-    Returns
-    -------
-    agreement
-        Share of decided comparisons that the score predicts correctly.
-    noise
-        Estimated share of decided comparisons that contradict the true order (the paper's p_e).
-    tie_share
-        Share of ties.
-    """
-    amount, total, is_tie = data.amount, total_of(data.amount), data.outcome == 0
-    tied = float(amount[is_tie].sum()) if is_tie.any() else 0.0
-    if known is None or tied:
-        scaled = difference if law.scale == 1 else law.scale * difference
-        known = outcome_pass(scaled, data.outcome, amount, law.rule.link)
-    decided = known.decided
-    if law.rule.has_parameter or decided == 0:  # all comparisons count, decided or not
-        noise = law.share_flipped(np.abs(difference), amount)
-    else:
-        noise = share_of(known.wrong, decided)
-    agreement = share_of(known.right, decided) if decided > 0 else float("nan")
-    shares = {"agreement": agreement, "noise": noise, "tie_share": share_of(tied, total)}
-    return shares, known.loglik if tied == 0 and law.scale == 1 else None

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import softmax
 
 from pairscore.choices import SCALES
+from pairscore.core.differences import Differences
 from pairscore.core.normal_average import averaged_probabilities
 from pairscore.core.scale import decided_scale, share_of_coin
 from pairscore.core.ties import OutcomeLaw
@@ -17,7 +18,6 @@ from pairscore.data.features import ID_COLUMN, read_plain, recipe_of
 from pairscore.data.folds import feature_keys
 from pairscore.data.items import Items, one_row, read_items, read_names, table_like, with_features
 from pairscore.errors import PairscoreError, first_few
-from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, KnownItems
 
 Outcomes = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -489,8 +489,8 @@ def share_correct(data: Comparisons, predicted: np.ndarray, weight: Any = None) 
 
 def scale_of_decided(fit: Fit, difference: np.ndarray, data: Comparisons) -> float:
     """The factor from the ``difference`` of each comparison (M,) to the chances of decided ones."""
-    number = data.amount / FitData(data, keep_sides=False).weight_unit
-    return decided_scale(fit.outcome_law, difference, np.zeros(len(data)), data.outcome, number)
+    rows = Differences.of_comparisons(difference, data.outcome, data.amount / data.weight_unit)
+    return decided_scale(fit.outcome_law, rows.x, None, rows.outcome, rows.amount)
 
 
 def expected_outcomes(fit: Fit, data: Comparisons) -> tuple[np.ndarray, np.ndarray]:

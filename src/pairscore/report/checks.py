@@ -22,9 +22,9 @@ from pairscore.errors import (
     first_few,
 )
 from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, check_pairing
+from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, pairing_of_data
 from pairscore.estimators.results import REACH
-from pairscore.evaluation.results import IN_WORDS, listed
+from pairscore.evaluation.auto_fit import IN_WORDS, word_list
 from pairscore.model.predict import expected_outcomes
 from pairscore.model.regression import RankRegression
 from pairscore.report.items import (
@@ -157,7 +157,7 @@ def chance_p(model: RankRegression) -> float:
 
 def _pairing_check(model: RankRegression, data: Comparisons) -> Check:
     study = FitData(data, keep_sides=False)
-    pairing = check_pairing(study.X, study.pairs, study.item_moments, study.item_moments)
+    pairing = pairing_of_data(study, "paired")
     needed = model.method in ("split", "pooled")
     need = "needs random pairs; use mle or paired." if needed else "does not need random pairs."
     blind = pairing.looks_random and not pairing.smallest_seen < 1
@@ -398,7 +398,7 @@ def _warnings_of_the_fit(model: RankRegression) -> list[Check]:
     question, rule = "What did the fit itself warn of?", "Warnings of the fit."
     rejected = model.record_.get("rejected") or {}
     if notes and rejected:  # a warning may propose what was tried
-        tried = listed([IN_WORDS[name] for name in rejected])
+        tried = word_list([IN_WORDS[name] for name in rejected])
         were = "was" if len(rejected) == 1 else "were"
         notes.append(f"When the settings were chosen, {tried} {were} tried and not taken.")
     return [Check(question, False, " ".join(notes), rule)] if notes else []

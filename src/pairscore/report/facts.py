@@ -23,7 +23,7 @@ from pairscore.errors import PairscoreError, PairscoreWarning, without_password
 from pairscore.estimators.results import Fit
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Wording
-from pairscore.evaluation.measures import CalibrationBin, calibration
+from pairscore.evaluation.measures import CalibrationBin, calibration_bins
 from pairscore.model.contrasts import WITH_RIDGE, effect_intervals
 from pairscore.model.predict import Scale, average_line, scale_of
 from pairscore.model.regression import RankRegression
@@ -345,7 +345,7 @@ def report_facts(
         noise=model.noise_,
         method=model.method,
         link=model.link_.name,
-        calibration=calibration(probability, data),
+        calibration=calibration_bins(probability, data),
         **held_out,
         exposures=exposure_bars(np.array([item.comparisons for item in ranked])),
         **_amounts(data),
@@ -385,7 +385,7 @@ def held_out_facts(
     wrong = wrong_share(probability, data)
     best = best_accuracy(model, trials, held_out, misordered) if wrong.is_enough else float("nan")
     return {
-        "held_out_calibration": calibration(probability[tested], data[tested]),
+        "held_out_calibration": calibration_bins(probability[tested], data[tested]),
         "trials": trials,
         "held_out": held_out,
         "wrong": wrong,

@@ -22,8 +22,12 @@ from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import REACH
 from pairscore.evaluation import measures
-from pairscore.evaluation.compare import assign_pairs, linking, split_comparisons
-from pairscore.evaluation.measures import HeldOutComparisons
+from pairscore.evaluation.held_out import (
+    HeldOutComparisons,
+    assign_pairs,
+    linking,
+    split_comparisons,
+)
 from pairscore.metrics import angle
 from pairscore.model.predict import known_items, linear_scores
 from pairscore.model.regression import RankRegression
@@ -100,9 +104,7 @@ def wrong_share(probability: np.ndarray, data: Comparisons) -> WrongShare:
     if not known.any():
         return WrongShare()
     part, p = data[known], probability[known]
-    count = np.ones(len(part)) if part.count is None else part.count
-    fold = np.zeros(len(part), dtype=int)
-    tested = HeldOutComparisons(part.left, part.right, part.outcome, part.amount, count, fold)
+    tested = HeldOutComparisons.of(part, np.zeros(len(part), dtype=int))
     found, slope = measures.accuracy(tested, p), measures.calibration_slope(tested, p)
     pairs = ItemPairs(part.left, part.right)
     right = share_interval(found, pairs)

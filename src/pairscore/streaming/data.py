@@ -1,19 +1,18 @@
 """What a fit in parts works on: the item table, the first sums, and passes by an engine."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from pairscore.core.linalg import Basis, split_side_directions, whitening_basis
+from pairscore.core.links import Link
 from pairscore.core.moments import Moments
 from pairscore.core.pair_graph import Tally
-from pairscore.core.sandwich import centred_meat, inflation_of
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.conventions import NAMED_ROLES
 from pairscore.data.find_ids import found_words
@@ -21,24 +20,43 @@ from pairscore.data.items import Items
 from pairscore.data.tables import ID_COLUMN
 from pairscore.data.votes import Votes
 from pairscore.errors import ColumnFoundWarning, PairscoreError, warn_caller
-from pairscore.estimators.fit_data import FitData, leverage_whitener
-from pairscore.estimators.null_space import never_differing
-from pairscore.estimators.pairing import Pairing, pairing_of
+from pairscore.estimators.fit_data import (
+    Along,
+    Block,
+    Choice,
+    CountTask,
+    FitData,
+    Gains,
+    ItemSums,
+    PairCounts,
+    ScoreSums,
+)
 from pairscore.estimators.settings import Settings
 from pairscore.files.partitions import PARTITION_ROWS, FilePartition, Partition, partitions
 from pairscore.streaming.engines import Engine, LocalEngine
 from pairscore.streaming.passes import (
+    AlongSums,
+    AlongTask,
     Checkpoint,
     FirstSums,
+    GainTask,
     NumberedPart,
     Rows,
-    ScoreSums,
     ScoreTask,
     SourceRows,
     TallyTask,
 )
 from pairscore.streaming.progress import Progress, Watch
-from pairscore.streaming.rows import Layout, RowReader, find_item_ids, ids_only, item_parts, mask_of
+from pairscore.streaming.rows import (
+    Batch,
+    Layout,
+    RowReader,
+    find_item_ids,
+    ids_only,
+    item_parts,
+    mask_of,
+)
+from pairscore.streaming.shared_items import SharedItems
 from pairscore.streaming.spill import (
     TILE_FORMAT,
     Grid,
@@ -49,16 +67,7 @@ from pairscore.streaming.spill import (
     spill_of_rows,
     stored,
 )
-from pairscore.streaming.table import ItemTable, some_rows
-from pairscore.streaming.tiles import (
-    CountTask,
-    Equations,
-    PairCounts,
-    PairSums,
-    PairTask,
-    Tiles,
-    without_difference,
-)
+from pairscore.streaming.tiles import BlockTask, Tiles
 
 SAMPLE = 1_000_000  # comparisons, about, from which passes start
 LEAST_SAMPLE = 20_000  # of them, however small the memory
@@ -83,13 +92,17 @@ class StreamData:
         What gives the comparisons of a part.
     spill : callable
         Writes the comparisons in tiles if that is not done yet, and returns where they are.
-    engine, settings, progress
+    engine, progress
+    keep_sides : bool
+        Whether pairs keep apart who was on the left, for a side effect.
     covariance_items : mask (N) or None
         Those behind the covariance of `split`, where they are named.
     reader : RowReader
         The source itself, with the weights of its rows.
     center : Moments or None
         Where items are centred, if not at the mean of those that are compared here.
+    choices : tuple of Choice
+        Which of the comparisons these are.
     """
 
     items: Items
@@ -98,31 +111,36 @@ class StreamData:
     rows: Rows
     spill: Callable[[], Spill]
     engine: Engine
-    settings: Settings
+    keep_sides: bool
+    reader: "RowReader | ChosenRows"
     progress: Callable[[Progress], None] | None = None
     covariance_items: np.ndarray | None = None
     has_items: bool = True
     center: Moments | None = None
-    reader: Any = None
-    agreed: list[ScoreSums] = field(default_factory=list)  # of the model, if it is known
+    choices: tuple[Choice, ...] = ()
 
     @property
-    def X(self) -> np.ndarray:  # noqa: N802
-        """Features of the items, N x d."""
+    def start(self) -> None:
+        """There is no fit to start from."""
+        return None
+
+    @property
+    def X(self) -> Any:  # noqa: N802
+        """Features of the items, N x d: an array, or files."""
         return self.items.values
 
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return self.items.feature_names
+
     @cached_property
-    def table(self) -> ItemTable:
+    def table(self) -> SharedItems:
         """The item table, and what goes through it."""
-        return ItemTable(self.X, self.engine)
+        return SharedItems(self.X, self.engine)
 
     @property
     def tally(self) -> Tally:
         return self.first.tally
-
-    @property
-    def n_comparisons(self) -> float:
-        return self.tally.n_comparisons
 
     @cached_property
     def item_moments(self) -> Moments:
@@ -141,15 +159,15 @@ class StreamData:
             return self.covariance_items
         return ~(self.first.seen | self.first.dropped)
 
+    @property
+    def n_second(self) -> int:
+        """How many these are."""
+        return int(np.count_nonzero(self.second_mask))
+
     @cached_property
     def second_moments(self) -> Moments:
         """Moments of these items."""
         return self.table.moments(self.second_mask.astype(float))
-
-    @property
-    def n_second(self) -> int:
-        """How many items are behind the covariance of `split`."""
-        return int(np.count_nonzero(self.second_mask))
 
     @property
     def weight_unit(self) -> float:
@@ -159,7 +177,7 @@ class StreamData:
     @property
     def n_tied(self) -> float:
         """Amount of ties among the comparisons of the fit."""
-        return 0.0 if self.settings.ties == "drop" else self.first.tied
+        return 0.0 if self.reader.drop_ties else self.first.tied
 
     @cached_property
     def n_items(self) -> int:
@@ -177,98 +195,98 @@ class StreamData:
             items = Items(self.table.take(seen), items.feature_names)
             tally = Tally(tally.net_wins[seen], tally.exposures[seen], tally.n_comparisons)
         votes = Votes(left, right, rows.outcome, weight=rows.amount)
-        data = FitData(Comparisons.of(items, votes), self.settings.side_effect)
-        known = {"item_moments": self.item_moments, "label_sum": self.label_sum}
-        vars(data).update(tally=tally, **known)
-        return data
+        of_all = ItemSums(tally, self.item_moments, self.label_sum)
+        return FitData(Comparisons.of(items, votes), self.keep_sides, of_all=of_all)
 
-    @property
-    def share(self) -> float:
-        """The share of the sample in the amount of all comparisons."""
-        return float(self.first.sample.amount.sum()) / self.n_comparisons
+    # -- passes --------------------------------------------------------------------------------
 
-    def score_pass(self, stage: str, scores: np.ndarray, shift: float = 0.0, **kind: Any) -> Any:
-        """One pass over the comparisons at scores (N); see :class:`ScoreTask`."""
-        task = ScoreTask(self.rows, self.settings.link, np.asarray(scores), shift, **kind)
-        sums: ScoreSums = self.run(stage, task, self.parts)
+    def run(self, stage: str, task: Callable[[Any], Any]) -> Any:
+        """The total of a task over the parts, with progress."""
+        return self.engine.total(task, self.parts, Watch(stage, self.parts, self.progress))
+
+    def along(self, scores: np.ndarray, shift: float = 0.0, distinct: bool = False) -> Along:
+        """Comparisons along scores (N), with what left has more."""
+        largest = float(np.ptp(scores)) + abs(shift)
+        task = AlongTask(self.rows, np.asarray(scores), shift, largest, distinct)
+        sums: AlongSums = self.run("Differences", task)
+        return sums.along(largest)
+
+    def score(self, scores: np.ndarray, shift: float, link: Link) -> ScoreSums:
+        """Derivatives of the log-likelihood at scores (N); an item with itself is left out."""
+        sums: ScoreSums = self.run("Likelihood", ScoreTask(self.rows, link, scores, shift))
         return sums
 
-    def run(self, stage: str, task: Callable[[Any], Any], parts: Sequence[Any]) -> Any:
-        """The total of a task over parts, with progress."""
-        return self.engine.total(task, parts, Watch(stage, parts, self.progress))
+    def gains(self, scores: np.ndarray, shift: float) -> Gains:
+        """What a step that adds scores (N) to items, and a shift to left, adds to winners."""
+        gains: Gains = self.run("Separation", GainTask(self.rows, scores, shift))
+        return gains
 
     @cached_property
     def tiles(self) -> Tiles:
         """The comparisons in tiles."""
         mean = (self.center or self.item_moments).mean
-        return Tiles(self.spill(), len(self.parts), self.X, mean, self.settings.side_effect)
+        where = self.spill(), len(self.parts), self.X, mean
+        return Tiles(*where, self.keep_sides, self.n_tied > 0, self.choices)
 
-    def over_blocks(self, stage: str, task: Callable[[int], Any]) -> Any:
+    def sum_pairs(self, task: Callable[[Block], Any], stage: str) -> Any:
         """The total of a task over the blocks of items."""
         blocks, engine = range(self.tiles.n_blocks), self.engine
         if isinstance(engine, LocalEngine):
             engine = LocalEngine(min(engine.n_jobs, TILES_AT_ONCE))
-        return engine.total(task, blocks, Watch(stage, blocks, self.progress))
+        watch = Watch(stage, blocks, self.progress)
+        return engine.total(BlockTask(self.tiles, task), blocks, watch)
 
     @cached_property
     def counts(self) -> PairCounts:
         """The scatter of the observed differences, by the numbers of comparisons."""
-        total: PairCounts = self.over_blocks("Differences", CountTask(self.tiles))
+        task = CountTask(self.X.shape[1] + self.keep_sides)
+        total: PairCounts = self.sum_pairs(task, "Pairs")
         return total
 
-    # -- what several steps need ---------------------------------------------------------------
+    def part(self, choice: Choice) -> "StreamData":
+        """Some of the comparisons, with their own sums and a sample of their own."""
+        reader = ChosenRows(self.reader, choice)
+        size = max(len(self.first.sample), 1)
+        first, stride = self.first, 0
+        while (more := 1 + max(int(first.n_rows) - 1, 0) // size) != stride:  # they may be few
+            first = self.run("Separation", TallyTask(reader, len(self.items), more))
+            stride = more
+        choices = (*self.choices, choice)
+        return replace(self, first=first, rows=SourceRows(reader), reader=reader, choices=choices)
 
-    def inflation(self) -> np.ndarray:
-        """See :func:`pairscore.core.sandwich.jackknife_inflation`."""
-        whitener = leverage_whitener(self.sample, self.settings)
-        along, exposures = (
-            self.table.lengths(self.item_moments.mean, whitener),
-            self.tally.exposures,
-        )
-        return inflation_of(along, exposures, self.table.own_columns(exposures))
 
-    def never_differing(self) -> np.ndarray:
-        """Directions (d x k) in which no two items that met differ; see the function of that name.
+@dataclass(frozen=True)
+class ChosenRows:
+    """The chosen comparisons of a source (:class:`pairscore.streaming.rows.RowReader`)."""
 
-        The sample shows nearly always that there are none; else all comparisons are looked at.
-        """
-        few = never_differing(self.sample, self.settings)
-        if not few.size:
-            return few
-        scatter = self.counts.scatter[: len(few), : len(few)] / self.n_comparisons
-        return without_difference(few, scatter, self.item_moments.covariance)
+    reader: "RowReader | ChosenRows"
+    choice: Choice
+    drop_ties: ClassVar[bool] = False  # they are left out already, if so asked
+    self_pairs: ClassVar[str] = "error"
 
-    def side_basis(self, penalty: np.ndarray) -> Basis:
-        """Whether comparisons tell the side effect from the features; with a ridge (d)."""
-        scatter = self.counts.scatter + np.diag(np.append(penalty, 0.0))
-        size = self.item_moments.total
-        basis = whitening_basis(scatter, np.append(self.item_moments.sd, 1.0), size)
-        return split_side_directions(basis)[1]
+    @property
+    def layout(self) -> Layout:
+        return self.reader.layout
 
-    def pairing(self) -> Pairing:
-        """Whether pairs look random: their products are what exposures leave of differences."""
-        compared, d, exposures = self.item_moments, self.X.shape[1], self.tally.exposures
-        reference = self.second_moments if self.settings.method == "split" else compared
-        scatter = compared.scatter - self.counts.scatter[:d, :d]
+    def batches(self, part: Partition) -> Iterator[Batch]:
+        for batch in self.reader.batches(part):
+            yield batch.take(self.choice.mask(batch.left, batch.right, batch.amount))
 
-        def fourth(whitener: np.ndarray) -> float:
-            return self.table.fourth(compared.mean, whitener, exposures)
+    all_batches = batches
 
-        return pairing_of(fourth, scatter, self.counts.squares, exposures, compared, reference)
 
-    def pair_sums(self, equations: Equations, size: int) -> tuple[PairSums, np.ndarray | None]:
-        """Sums over all pairs, and the item-robust meat if it is asked for."""
-        inflation = self.inflation() if self.settings.inference == "items" else None
-        task = PairTask(self.tiles, equations, size, inflation)
-        total: PairSums = self.over_blocks("Intervals", task)
-        if inflation is None:
-            return total, None
-        number = 0.5 * float(self.tally.exposures.sum())
-        return total, centred_meat(total.items - total.pairs, total.total, number)
+def some_rows(n_items: int) -> np.ndarray:
+    """Up to 256 rows of the item table, by which it is known again."""
+    return np.arange(0, n_items, 1 + n_items // 256)
 
-    def with_settings(self, **changes: Any) -> "StreamData":
-        """The same data with other settings."""
-        return replace(self, settings=replace(self.settings, **changes))
+
+def fingerprint(data: StreamData) -> str:
+    """A hash of the sums of every item, and of up to 256 rows of the item table."""
+    digest = hashlib.sha256(repr((data.X.shape, data.items.feature_names)).encode())
+    digest.update(np.ascontiguousarray(data.table.take(some_rows(len(data.X)))).tobytes())
+    for column in (data.tally.net_wins, data.tally.exposures):
+        digest.update(np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()[:32]
 
 
 # -- the first pass ----------------------------------------------------------------------------
@@ -331,7 +349,7 @@ class Job:
             rows=tiles.rows,
             spill=tiles.written,
             engine=self.engine,
-            settings=self.settings,
+            keep_sides=self.settings.side_effect,
             progress=self.progress,
             covariance_items=mask_of(self.source.covariance_items, len(items)),
             reader=reader,
@@ -436,7 +454,7 @@ class Tiling:
         settings = (self.job.settings.ties, self.job.source.self_pairs, *first)
         names = (self.items.values.shape, self.items.feature_names, self.reader.layout)
         digest = hashlib.sha256(repr((asked, settings, names, self.job.memory)).encode())
-        table = ItemTable(self.items.values, self.job.engine)
+        table = SharedItems(self.items.values, self.job.engine)
         for column in (self.items.ids, table.take(some_rows(len(self.items)))):
             digest.update(b"-" if column is None else repr(column.tolist()).encode())
         return digest.hexdigest()

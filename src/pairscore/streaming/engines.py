@@ -14,11 +14,9 @@ import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar, Protocol, TypeVar
-
-import numpy as np
 
 from pairscore.core.threads import be_worker, n_threads, one_blas_thread
 from pairscore.errors import PairscoreError, shown
@@ -102,40 +100,6 @@ def attempt(task: Task, part: Any) -> Any:
 def add(results: Sequence[Any]) -> Any:
     """results[0] + results[1] + ..., in this order."""
     return reduce(operator.add, results)
-
-
-# -- what tasks return -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Base of sums: field by field, ``+`` adds arrays, numbers and other sums."""
-
-    def __add__(self: Result, other: Result) -> Result:
-        if type(other) is not type(self):
-            return NotImplemented
-        values = {
-            field.name: getattr(self, field.name) + getattr(other, field.name)
-            for field in fields(self)  # type: ignore[arg-type]
-        }
-        return type(self)(**values)
-
-
-@dataclass(frozen=True)
-class Range:
-    """Smallest and largest number seen; ranges add to the range of all."""
-
-    low: float = np.inf
-    high: float = -np.inf
-
-    def __add__(self, other: "Range") -> "Range":
-        return Range(min(self.low, other.low), max(self.high, other.high))
-
-    @classmethod
-    def of(cls, values: np.ndarray) -> "Range":
-        if not len(values):
-            return cls()
-        return cls(float(values.min()), float(values.max()))
 
 
 def bytes_of(memory: Any) -> float:

@@ -1,7 +1,9 @@
 """Passes over comparisons: the first, which counts, and those at given scores.
 
     TallyTask   wins and exposures of each item, a sample, and the comparisons in tiles if asked
-    ScoreTask   derivatives of the log-likelihood at scores, and how outcomes and scores agree
+    AlongTask   differences along scores, with who won
+    ScoreTask   derivatives of the log-likelihood at scores
+    GainTask    what a step in the scores adds to winners
 
 Each is a task for an engine: called with a :class:`NumberedPart`, it returns sums. Differences of
 features are never formed; of the items, only vectors with one number each are needed.
@@ -9,24 +11,25 @@ features are never formed; of the items, only vectors with one number each are n
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from pairscore.core.differences import DifferenceSums
 from pairscore.core.links import Link
 from pairscore.core.pair_graph import Tally
-from pairscore.core.passes import add_net, difference_pass, tally_pass
-from pairscore.core.scale import RIGHT, WRONG, best_scale, expected_wrong, scale_pass
+from pairscore.core.passes import BLOCK, add_net, add_scores, difference_pass, tally_pass
+from pairscore.core.sums import Range, Sums
 from pairscore.data.items import LARGEST_NUMBER
 from pairscore.errors import PairscoreError
+from pairscore.estimators.fit_data import Along, Gains, ScoreSums
 from pairscore.estimators.settings import Settings
 from pairscore.files.archive import INTEGER, DamagedFileError, Field, faults_of, read_archive
 from pairscore.files.partitions import Partition
 from pairscore.files.write import atomic_write
-from pairscore.streaming.engines import Range, Sums
 from pairscore.streaming.rows import Batch, RowReader
 from pairscore.streaming.spill import Spill
 
@@ -417,145 +420,102 @@ def _first_sums(arrays: dict[str, np.ndarray], n_items: int) -> FirstSums:
 
 # -- passes at scores --------------------------------------------------------------------------
 
-XX, LOGLIK, TIED = range(RIGHT + 1, RIGHT + 4)  # of the totals of a pass, after those of a scale
-AT_ONCE = 1 << 15  # rows of a batch, which stay in the processor's cache
+AT_ONCE = 1 << 17  # rows of a batch, beside which the bins of a distribution are few
 FEW = 1 << 14  # rows that nearly always show that wins and losses overlap
-NO_TOTALS = np.append(np.zeros(11), [np.inf, -np.inf, np.inf, -np.inf])
 
 
 @dataclass(frozen=True)
-class ScoreSums(Sums):
-    """Sums over comparisons with difference x of scores, e and information I at x + shift.
+class AlongSums(Sums):
+    """Comparisons along a score: see :class:`pairscore.estimators.fit_data.Along`."""
 
-    Attributes
-    ----------
-    totals : array (11)
-        Those of :func:`pairscore.core.scale.scale_pass`: sums of e x, e, I x^2, I x and I; amounts
-        of decided comparisons that are expected to contradict the scores, of all that are decided,
-        and of those that are predicted correctly. Then the sum of amount x^2, the log-likelihood of
-        decided ones, and the amount of ties between two items.
-    wins, losses : Range
-        Of x where left won, and where it lost, between two items; of so many as show that they
-        overlap, and that both have a part on either side of zero.
-    net, squared : arrays (N), or empty where they are not asked for
-        For each item the sum of e, and of amount times x, in which it is left, less the others.
-    pulls : array (2 x nodes)
-        Derivative in the logarithm of a scale, at several scales: of all comparisons, and of
-        decided ones (:func:`pairscore.core.scale.pull_of_decided`).
-    squares : array (2)
-        Amount times the squared difference, and amount, where it is not zero; only with nodes.
-    series : array (8), or empty
-        Further derivatives in a scale of x, also from there.
-    """
-
-    totals: np.ndarray
+    distribution: DifferenceSums
+    net: np.ndarray
     wins: Range
     losses: Range
-    net: np.ndarray
-    squared: np.ndarray
-    pulls: np.ndarray
-    squares: np.ndarray
-    series: np.ndarray
+    tied: float
 
-    @property
-    def _of_scale(self) -> np.ndarray:
-        return np.append(self.totals[:XX], self.series)
-
-    def best_scale(self, ridge: float) -> float | None:
-        """The likeliest scale of x with a ridge on its square / 2; None if it is not near 1."""
-        return best_scale(self._of_scale, 1.0, ridge)
-
-    def at_scale(self, scale: float) -> "ScoreSums":
-        """The same with what is expected to contradict the scores at a scale near 1."""
-        totals = self.totals.copy()
-        totals[WRONG] = expected_wrong(self._of_scale, scale - 1)
-        return replace(self, totals=totals)
+    def along(self, largest: float) -> Along:
+        """The same, with points of the distribution in the place of comparisons."""
+        differences = self.distribution.points(largest)
+        return Along(differences, self.net, self.wins, self.losses, self.tied)
 
 
-def overlap(totals: np.ndarray) -> bool:
-    """Whether some x where left won is below zero, and below one above zero where it lost."""
-    return bool(totals[11] < 0 < totals[14])
+@dataclass(frozen=True)
+class AlongTask:
+    """Comparisons along ``scores`` (N), plus a ``shift`` for left; none differs by more than
+    ``largest``. ``distinct`` leaves an item against itself out.
+    """
+
+    rows: Rows
+    scores: np.ndarray
+    shift: float
+    largest: float
+    distinct: bool = False
+
+    def __call__(self, part: NumberedPart) -> AlongSums:
+        distribution = DifferenceSums.zero()
+        net, tied = np.zeros(len(self.scores)), 0.0
+        wins, losses = Range(), Range()
+        for batch in small_batches(self.rows, part, AT_ONCE):
+            left, right, outcome, amount = batch[:4]
+            x = difference_pass(left, right, self.scores)
+            add_net(left, right, amount * x, net)
+            x += self.shift
+            if self.distinct:
+                amount = amount * (left != right)
+            distribution.add(x, outcome, amount, self.largest)
+            is_tie = outcome == 0
+            if is_tie.any():
+                tied += float(amount @ (is_tie & (left != right)))
+            for rows in (slice(FEW), slice(FEW, None)):
+                if not wins.low < 0 < losses.high:  # else more of them change nothing
+                    counted = (amount[rows] > 0) & (left[rows] != right[rows])
+                    wins += Range.of(x[rows][counted & (outcome[rows] > 0)])
+                    losses += Range.of(x[rows][counted & (outcome[rows] < 0)])
+        return AlongSums(distribution, net, wins, losses, tied)
 
 
 @dataclass(frozen=True)
 class ScoreTask:
-    """Derivatives and agreement at ``scores`` (N), and a ``shift`` for the left side.
-
-    ``wants`` names those of ``net``, ``squared`` and ``loglik`` to collect; ``scales`` are those
-    at which ties and decided comparisons are told from each other; ``distinct`` leaves an item
-    against itself out. Without ``outcomes`` only derivatives are summed, with ``series`` more of
-    them.
-    """
+    """Derivatives of the log-likelihood at ``scores`` (N) and a ``shift`` for left."""
 
     rows: Rows
     link: Link
     scores: np.ndarray
-    shift: float = 0.0
-    wants: tuple[str, ...] = ()
-    scales: tuple[float, ...] = ()
-    distinct: bool = False
-    outcomes: bool = True
-    series: bool = False
+    shift: float
 
-    def __call__(self, part: Any) -> ScoreSums:
-        totals, n = NO_TOTALS.copy(), len(self.scores)
-        net, squared = (np.zeros(n if name in self.wants else 0) for name in ("net", "squared"))
-        pulls, squares = np.zeros((2, len(self.scales))), np.zeros(2)
-        series = np.zeros(8 if self.series else 0)
-        for whole in self.rows.batches(part):
-            for first in range(0, len(whole.left), AT_ONCE):
-                batch = whole.take(slice(first, first + AT_ONCE))
-                if self.distinct and np.any(same := batch.left == batch.right):
-                    batch = batch.take(~same)
-                self._add_sums(batch, totals, net, squared, series)
-                if self.scales:
-                    self._add_pulls(batch, pulls, squares)
-        wins, losses = Range(*totals[11:13].tolist()), Range(*totals[13:15].tolist())
-        return ScoreSums(totals[:11], wins, losses, net, squared, pulls, squares, series)
+    def __call__(self, part: NumberedPart) -> ScoreSums:
+        net, side = np.zeros(len(self.scores)), 0.0
+        for batch in small_batches(self.rows, part, BLOCK):
+            left, right, outcome, amount = batch[:4]
+            same = left == right
+            if same.any():
+                amount = amount * ~same
+            win = amount * (0.5 + 0.5 * outcome)
+            at = self.scores, self.shift, self.link
+            side += add_scores(left, right, win, amount - win, *at, net)
+        return ScoreSums(net, side)
 
-    def _add_sums(
-        self,
-        batch: Batch,
-        totals: np.ndarray,
-        net: np.ndarray,
-        squared: np.ndarray,
-        series: np.ndarray,
-    ) -> None:
-        left, right, outcome, amount, *_ = batch
-        x, params = difference_pass(left, right, self.scores), np.array([1.0, self.shift])
-        into = net if len(net) else squared
-        added = (left, right, into, len(net) > 0) if len(into) else None
-        sums = scale_pass(x, outcome, amount, params, self.link, self.series, added)
-        totals[:XX] += sums[:XX]
-        series += sums[XX:]
-        totals[XX] += x @ x if batch.has_ones else np.einsum("i,i,i", amount, x, x)
-        if len(net) and len(squared):
-            add_net(left, right, x if batch.has_ones else amount * x, squared)
-        if self.outcomes:
-            self._add_outcomes(batch, x, totals)
 
-    def _add_outcomes(self, batch: Batch, x: np.ndarray, totals: np.ndarray) -> None:
-        left, right, outcome, amount, *_ = batch
-        is_tie = outcome == 0
-        if is_tie.any():
-            totals[TIED] += amount @ (is_tie & (left != right))
-        if "loglik" in self.wants:
-            totals[LOGLIK] += amount * ~is_tie @ self.link.log_cdf((x + self.shift) * outcome)
-        for rows in (slice(FEW), slice(FEW, None)):
-            if not overlap(totals):
-                self._add_ranges(batch.take(rows), x[rows], totals)
+@dataclass(frozen=True)
+class GainTask:
+    """Gains of a step that adds ``scores`` (N) to items and a ``shift`` to left."""
 
-    def _add_ranges(self, batch: Batch, x: np.ndarray, totals: np.ndarray) -> None:
-        counted = (batch.amount > 0) & (batch.left != batch.right)
-        for place, sign in ((11, 1), (13, -1)):
-            of_sign = x[counted & (batch.outcome == sign)]
-            reach = Range(*totals[place : place + 2]) + Range.of(of_sign)
-            totals[place : place + 2] = reach.low, reach.high
+    rows: Rows
+    scores: np.ndarray
+    shift: float
 
-    def _add_pulls(self, batch: Batch, pulls: np.ndarray, squares: np.ndarray) -> None:
-        x = self.scores[batch.left] - self.scores[batch.right] + self.shift
-        squares += batch.amount @ x**2, batch.amount @ (x != 0)
-        share, decided = 0.5 + 0.5 * batch.outcome, batch.outcome != 0
-        for node, scale in enumerate(self.scales):
-            pull = batch.amount * scale * x * self.link.score(scale * x, share, 1 - share)[0]
-            pulls[:, node] += pull.sum(), pull[decided].sum()
+    def __call__(self, part: NumberedPart) -> Gains:
+        gains = Gains(Range(), Range())
+        for batch in self.rows.batches(part):
+            counted = (batch.amount > 0) & (batch.left != batch.right)
+            step = difference_pass(batch.left, batch.right, self.scores) + self.shift
+            gains += Gains.of_comparisons(step, batch.outcome, counted)
+        return gains
+
+
+def small_batches(rows: Rows, part: NumberedPart, size: int) -> Iterator[Batch]:
+    """The comparisons of a part, a few at a time."""
+    for whole in rows.batches(part):
+        for first in range(0, len(whole.left), size):
+            yield whole.take(slice(first, first + size))

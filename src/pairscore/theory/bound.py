@@ -22,16 +22,17 @@ from pairscore.theory.bound_terms import (
     LOG2,
     LOG4,
     TERMS,
+    BoundSetting,
     Condition,
-    Setting,
     Tradeoffs,
     exp_or_inf,
+    log_sum,
     side_conditions,
 )
 
 # by how much 2^N is to be outweighed at least: rounding errors times N would decide otherwise
 MARGIN = 1e-9
-HUGE = 1e300
+HUGE = 1e300  # in place of infinity, with which the search for trade-offs cannot calculate
 LARGEST_LOG_N = 1e6  # up to which the smallest number of items is sought
 # trade-offs that share terms, and the terms they share
 GROUPS: dict[tuple[str, ...], tuple[str, ...]] = {
@@ -57,7 +58,7 @@ class Bound:
     @property
     def log_probability(self) -> float:
         """Logarithm of the sum of the terms; above zero the sum says nothing."""
-        return _log_sum(self.terms.values())
+        return log_sum(self.terms.values())
 
     @property
     def probability(self) -> float:
@@ -112,8 +113,9 @@ def theorem_bound(
     >>> theorem_bound(10**8100, 10**8120, n_features=10, min_eigenvalue=1.0, epsilon=0.5).vacuous
     False
     """
-    log_n, log_m = _log_size("n_items", n_items), _log_size("n_comparisons", n_comparisons)
-    s = Setting(log_n, log_m, n_features, min_eigenvalue, max_eigenvalue, epsilon, c2, c3, c4)
+    log_n = _log_size("n_items", n_items)
+    log_m = _log_size("n_comparisons", n_comparisons)
+    s = BoundSetting(log_n, log_m, n_features, min_eigenvalue, max_eigenvalue, epsilon, c2, c3, c4)
     if n_items <= n_features + 2:
         raise PairscoreError(
             f"n_items is {n_items} but must exceed n_features + 2 = {n_features + 2} for the"
@@ -122,7 +124,7 @@ def theorem_bound(
     return bound_at(_checked(s), tradeoff)
 
 
-def bound_at(s: Setting, tradeoff: str = "paper") -> Bound:
+def bound_at(s: BoundSetting, tradeoff: str = "paper") -> Bound:
     """The bound of a setting whose sizes are logarithms."""
     if tradeoff not in ("paper", "best"):
         raise PairscoreError(f"tradeoff is {tradeoff!r}; use 'paper' or 'best'.")
@@ -152,8 +154,9 @@ def simplified_log_bound(
     n_items, n_features, min_eigenvalue, epsilon, c2, c3
         N, d, lambda_d, the error asked about, and the two constants.
     """
-    log_n, largest = _log_size("n_items", n_items), max(1.0, min_eigenvalue)
-    _checked(Setting(log_n, 0.0, n_features, min_eigenvalue, largest, epsilon, c2, c3, 1.0))
+    log_n = _log_size("n_items", n_items)
+    largest = max(1.0, min_eigenvalue)
+    _checked(BoundSetting(log_n, 0.0, n_features, min_eigenvalue, largest, epsilon, c2, c3, 1.0))
     tail = n_features * (0.5 * math.log(6 * log_n) - log_n)
     average = -exp_or_inf(
         log_n + 2 * math.log(epsilon) + math.log(min_eigenvalue / (c3 * n_features * log_n))
@@ -197,7 +200,7 @@ def smallest_log_n_items(
             " lambda_d)."
         )
     base = _checked(
-        Setting(1.0, 1.0, n_features, min_eigenvalue, max_eigenvalue, epsilon, c2, c3, c4)
+        BoundSetting(1.0, 1.0, n_features, min_eigenvalue, max_eigenvalue, epsilon, c2, c3, c4)
     )
 
     def vacuous(log_n: float) -> bool:
@@ -217,18 +220,22 @@ def smallest_log_n_items(
     return bisect(vacuous, low, high, rtol=1e-6)[1]
 
 
-def paper_tradeoffs(s: Setting) -> Tradeoffs:
+def paper_tradeoffs(s: BoundSetting) -> Tradeoffs:
     """delta0 = delta2 = d log^2 N, delta1 = 4 eps^2 lambda_d / (d log^2 N), delta3 = eps^2 lambda_d
     / (1152 d log N).
     """
-    log_d, log_log_n = math.log(s.n_features), math.log(s.log_n)
+    log_d = math.log(s.n_features)
+    log_log_n = math.log(s.log_n)
     long = log_d + 2 * log_log_n
     return Tradeoffs(
-        long, LOG4 + s.log_signal - long, long, s.log_signal - math.log(1152) - log_d - log_log_n
+        log_delta0=long,
+        log_delta1=LOG4 + s.log_signal - long,
+        log_delta2=long,
+        log_delta3=s.log_signal - math.log(1152) - log_d - log_log_n,
     )
 
 
-def best_tradeoffs(s: Setting) -> Tradeoffs:
+def best_tradeoffs(s: BoundSetting) -> Tradeoffs:
     """The trade-offs with the smallest sum, if any have one below 1; never a larger sum than the
     paper's.
 
@@ -236,11 +243,14 @@ def best_tradeoffs(s: Setting) -> Tradeoffs:
     falls in it against one that rises: where they meet is within a small factor of the best, and a
     bounded search from there finds the rest.
     """
-    paper, limit, signal = paper_tradeoffs(s), _log_count_limit(s), s.log_signal
-    log_d, noise = math.log(s.n_features), LOG2 + math.log(s.log_n)
+    paper = paper_tradeoffs(s)
+    limit = _log_count_limit(s)
+    log_d = math.log(s.n_features)
+    noise = LOG2 + math.log(s.log_n)  # log(2 log N): delta1 M/N and delta3 N must exceed 2 log N
 
     def with_delta2(log_delta1: float) -> Tradeoffs:
-        t, high = replace(paper, log_delta1=log_delta1), limit - math.log(4608) - log_delta1
+        t = replace(paper, log_delta1=log_delta1)
+        high = limit - math.log(4608) - log_delta1
         return _balance(s, t, "log_delta2", "labels_counts_length", "labels_counts", log_d, high)
 
     def still_falling(log_delta1: float) -> bool:
@@ -248,18 +258,19 @@ def best_tradeoffs(s: Setting) -> Tradeoffs:
         rising = ("labels_length", "labels_counts", "labels_counts_length")
         return TERMS["labels_noise"](s, t) > max(TERMS[name](s, t) for name in rising)
 
-    ends = sorted((noise + s.log_n - s.log_m, signal - math.log(2304) - log_d))
+    ends = sorted((noise + s.log_n - s.log_m, s.log_signal - math.log(2304) - log_d))
     t = with_delta2(bisect(still_falling, *ends)[0])
     high = limit - math.log(1152)
     t = _balance(s, t, "log_delta0", "counts_length", "counts", log_d, high)
-    low, high = noise - s.log_n, signal - math.log(576) - log_d
+    low = noise - s.log_n
+    high = s.log_signal - math.log(576) - log_d
     t = _balance(s, t, "log_delta3", "partners_noise", "partners_length", low, high)
     for names in GROUPS:
         t = _polish(s, t, paper, names)
     return t
 
 
-def _log_count_limit(s: Setting) -> float:
+def _log_count_limit(s: BoundSetting) -> float:
     """log(eps^2 lambda_d M / (N log 2)).
 
     1152 delta0 and 4608 delta1 delta2 must stay below it for 2^N to be outweighed.
@@ -268,7 +279,7 @@ def _log_count_limit(s: Setting) -> float:
 
 
 def _balance(
-    s: Setting, t: Tradeoffs, name: str, falling: str, rising: str, low: float, high: float
+    s: BoundSetting, t: Tradeoffs, name: str, falling: str, rising: str, low: float, high: float
 ) -> Tradeoffs:
     """Move one trade-off to where its falling and its rising term meet, from below.
 
@@ -282,7 +293,9 @@ def _balance(
     return replace(t, **{name: bisect(still_falling, *sorted((low, high)))[0]})
 
 
-def _polish(s: Setting, start: Tradeoffs, paper: Tradeoffs, names: tuple[str, ...]) -> Tradeoffs:
+def _polish(
+    s: BoundSetting, start: Tradeoffs, paper: Tradeoffs, names: tuple[str, ...]
+) -> Tradeoffs:
     """The best of the meeting point, the paper's choice and a bounded search around the former, for
     trade-offs that share terms.
     """
@@ -292,11 +305,12 @@ def _polish(s: Setting, start: Tradeoffs, paper: Tradeoffs, names: tuple[str, ..
 
     def objective(x: Iterable[float]) -> float:
         t = moved(x)
-        return _log_sum(TERMS[name](s, t) for name in GROUPS[names])
+        return log_sum(TERMS[name](s, t) for name in GROUPS[names])
 
     def guarded(x: np.ndarray) -> float:
         t = moved(x)
-        counts, labels = math.log(1152) + t.log_delta0, math.log(4608) + t.log_delta1 + t.log_delta2
+        counts = math.log(1152) + t.log_delta0
+        labels = math.log(4608) + t.log_delta1 + t.log_delta2
         within = max(counts, labels) <= _log_count_limit(s)
         return float(np.clip(objective(x), -HUGE, HUGE)) if within else HUGE
 
@@ -308,15 +322,6 @@ def _polish(s: Setting, start: Tradeoffs, paper: Tradeoffs, names: tuple[str, ..
     return moved(min([*candidates, search.x], key=objective))
 
 
-def _log_sum(logs: Iterable[float]) -> float:
-    """log of a sum whose parts are given as logarithms, infinite ones included."""
-    logs = list(logs)
-    largest = max(logs)
-    if not math.isfinite(largest):
-        return largest
-    return largest + math.log(sum(math.exp(x - largest) for x in logs))
-
-
 def _log_size(name: str, size: float) -> float:
     """Logarithm of a number of things; Python's integers may be too large for a float."""
     if not (isinstance(size, (int, np.integer)) or math.isfinite(size)) or size < 1:
@@ -324,7 +329,7 @@ def _log_size(name: str, size: float) -> float:
     return math.log(size)
 
 
-def _checked(s: Setting) -> Setting:
+def _checked(s: BoundSetting) -> BoundSetting:
     """A setting whose numbers make sense, or one sentence about the first that does not."""
     if s.n_features < 1 or s.n_features != int(s.n_features):
         raise PairscoreError(f"n_features is {s.n_features}; give a whole number of at least 1.")

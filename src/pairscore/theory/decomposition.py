@@ -24,7 +24,7 @@ from pairscore.core.moments import moments
 from pairscore.errors import PairscoreError
 from pairscore.estimators.closed_form import split_covariance
 
-BLOCK = 1 << 20  # score differences at a time
+BLOCK = 1 << 20  # score differences at a time: arrays of 8 MB, however many the items
 
 
 @dataclass(frozen=True)
@@ -79,25 +79,28 @@ def decompose(
     c1 : float
         4 E[slope f'(slope * beta'(x - y))], so that c1 beta is what the estimate tends to.
     """
-    X, second_half = np.asarray(items, dtype=float), np.asarray(second_half, dtype=float)
-    left, right, outcome = np.asarray(left), np.asarray(right), np.asarray(outcome, dtype=float)
+    X = np.asarray(items, dtype=float)
+    second_half = np.asarray(second_half, dtype=float)
+    left = np.asarray(left)
+    right = np.asarray(right)
+    outcome = np.asarray(outcome, dtype=float)
     _check(X, left, right, outcome, second_half, np.asarray(covariance))
-    centred, target = X - mean, c1 * (covariance @ beta)
-    score, sd = slope * (centred @ beta), slope * float(np.sqrt(beta @ covariance @ beta))
-    population, sample = population_label(score, sd, link), sample_label(score, link)
-    sides = [
-        side_terms(centred, n, y, sample, population, target / 2)
-        for n, y in ((left, outcome), (right, -outcome))
-    ]
+    centred = X - mean
+    target = c1 * (covariance @ beta)
+    score = slope * (centred @ beta)
+    sd = slope * float(np.sqrt(beta @ covariance @ beta))
+    sample = sample_label(score, link)
+    population = population_label(score, sd, link)
+    of_left = side_terms(centred, left, outcome, sample, population, target / 2)
+    of_right = side_terms(centred, right, -outcome, sample, population, target / 2)
     whitened = {
-        name: np.linalg.solve(covariance, sides[0][name] + sides[1][name]) for name in sides[0]
+        name: np.linalg.solve(covariance, of_left[name] + of_right[name]) for name in of_left
     }
     deviation = sum(whitened.values())  # Sigma^-1 (S - Sigma c1 beta)
     estimated = split_covariance(moments(second_half))
     # (Sigma-hat^-1 - Sigma^-1) x, with y = Sigma^-1 x at hand: Sigma-hat^-1 x - y
-    covariance_part = np.linalg.solve(estimated, target) - c1 * beta
     return Decomposition(
-        covariance_part,
+        covariance=np.linalg.solve(estimated, target) - c1 * beta,
         **whitened,
         interaction=np.linalg.solve(estimated, covariance @ deviation) - deviation,
     )
@@ -142,7 +145,8 @@ def population_label(score: np.ndarray, sd: float, link: Link) -> np.ndarray:
     against both the normal law and the link's rise (a width of 1/sd in units of the former).
     """
     step = 0.5 / max(1.0, sd)
-    node = step * np.arange(-np.ceil(9 / step), np.ceil(9 / step) + 1)
+    half = np.ceil(9 / step)  # nodes on either side, up to nine standard deviations
+    node = step * np.arange(-half, half + 1)
     weight = np.exp(-0.5 * node * node)
     return _mean_label(score, sd * node, weight / weight.sum(), link)
 

@@ -31,18 +31,24 @@ from pairscore.core.optimise import solve_falling
 from pairscore.theory import integrals
 from pairscore.theory.integrals import eta, kappa, label_information
 
-STEP = 1e-3  # of the numerical derivative of h
+STEP = 1e-3  # of the numerical derivative of h: rounding and curvature both leave seven digits
 # average exposure from which three points of a normal stand for a Poisson, to 1 / MANY^2
 MANY = 300
 GRID = 8.0  # standard deviations of z that an average over items covers
 NORMAL_GRID = np.linspace(-6.0, 6.0, 41)  # trapezoid rule of a normal variable, exact to rounding
 # a noise of 0.02 under logit: beyond it `mle` is predicted as there, a little too large an error
 WIDEST_SPREAD = 20.0
-# places of items and quantiles of exposures, over which pairs of known items are averaged; pairs
-# that are close together matter, so the places are close too
-PLACES = np.linspace(-5.0, 5.0, 161)
+# scores of items and quantiles of exposures, over which pairs of known items are averaged; pairs
+# that are close together matter, so the scores are close too
+ITEM_SCORES = np.linspace(-5.0, 5.0, 161)
 EXPOSURE_RANKS = (np.arange(5) + 0.5) / 5
 LOWER_SPREADS = 1.5 ** np.arange(-6, 8)  # up to 17, at which less information is looked for
+# conductances are fixed points; each step takes off a constant share of what is missing, which is
+# below the tolerances long before the last step unless there are hardly enough comparisons
+TREE_STEPS = 200
+TREE_TOLERANCE = 1e-14
+PAIR_STEPS = 100
+PAIR_TOLERANCE = 1e-8  # of the conductance to the ground, next to which a pair's counts
 
 
 @dataclass(frozen=True)
@@ -143,15 +149,22 @@ def label_constants(law: LabelLaw) -> LabelConstants:
     part of an item in a comparison's Y (z_left - z_right) is, given the item, z h(z) + h'(z)
     (Stein), which gives ``drift``.
     """
-    share, q, z = law.correlation, law.total_spread, integrals.HALF_LINE
+    share = law.correlation
+    q = law.total_spread
+    z = integrals.HALF_LINE
     h, above, below = (integrals.win_excess(law.link, q, z + step) for step in (0, STEP, -STEP))
     slope = (above - below) / (2 * STEP)
     slope_at_zero = float(integrals.win_excess(law.link, q, STEP)) / STEP  # h is odd
     centre = 1 / np.sqrt(2 * np.pi) / 8  # weight of z = 0, which the half line leaves out
     part = float(integrals.EVEN_NORMAL @ (z * h + slope) ** 2) + centre * slope_at_zero**2
-    k, e = share * kappa(law.link, q), eta(law.link, q)
-    cube = share**3 * float(integrals.EVEN_NORMAL @ (z**3 * h)) + 3 * (1 - share**2) * k
-    return LabelConstants(k, e, share**2 * part + (1 - share**2) * e - (2 * k) ** 2, cube)
+    k = share * kappa(law.link, q)
+    e = eta(law.link, q)
+    return LabelConstants(
+        kappa=k,
+        eta=e,
+        drift=share**2 * part + (1 - share**2) * e - (2 * k) ** 2,
+        cube=share**3 * float(integrals.EVEN_NORMAL @ (z**3 * h)) + 3 * (1 - share**2) * k,
+    )
 
 
 def poisson_points(mean: float) -> tuple[np.ndarray, np.ndarray]:
@@ -218,10 +231,11 @@ def _tree_conductance(x: float, k: np.ndarray, chance: np.ndarray) -> float:
     for all.
     """
     c = 1.0
-    for _ in range(200):
+    for _ in range(TREE_STEPS):
         u = x + k * c
-        last, c = c, float(chance @ (u / (1 + u)))
-        if abs(c - last) < 1e-14:
+        last = c
+        c = float(chance @ (u / (1 + u)))
+        if abs(c - last) < TREE_TOLERANCE:
             break
     return c
 
@@ -235,9 +249,12 @@ def closed_form_length_variance(labels: LabelConstants, size: StudySize, method:
     - kappa (z_I - z_J)) for `paired`, and U that of an item's: z h + h' - kappa z^2. Stein's lemma
     brings both down to E[z^3 h].
     """
-    k, cube = labels.kappa, labels.cube
-    shrinkage, square = (16, 36) if method == "paired" else (8, 16)
-    comparison = 2 - shrinkage * k * cube + square * k**2
+    k = labels.kappa
+    cube = labels.cube
+    if method == "paired":
+        comparison = 2 - 16 * k * cube + 36 * k**2
+    else:
+        comparison = 2 - 8 * k * cube + 16 * k**2
     item = max(labels.drift - 4 * k * cube + 10 * k**2, 0.0)
     variance = comparison / size.n_comparisons + 4 * item / size.n_items
     return variance * size.inflation / labels.length**2
@@ -309,37 +326,50 @@ def _ground(law: LabelLaw, size: StudySize, freedom: float) -> float:
     freedom; 1 / y is what is not known of an item before its own comparisons.
     """
     k, often = size.exposures
-    information = _pair_information(law)
+    pairs = _pair_information(law)
 
     def share(y: float) -> float:
-        mean, variance, chance = _conductance_moments(y, information, size)
+        mean, variance = _conductance_moments(y, pairs, size)
         u = y + k * mean
-        used = float(chance @ (k / u * (mean - y * variance / (u * u))) @ often)
+        used = float(pairs.chance @ (k / u * (mean - y * variance / (u * u))) @ often)
         return (1 - law.item_effect**2 * y) * used
 
-    w, _, places = information
-    return root_of_share(share, freedom, float(often @ k) * float(places @ w @ places))
+    return root_of_share(share, freedom, float(often @ k) * pairs.mean)
 
 
-Information = tuple[np.ndarray, np.ndarray, np.ndarray]  # of a pair at z, z'; z; its probability
+@dataclass(frozen=True)
+class _PairInformation:
+    """Fisher information w = f'^2 / (f (1 - f)) that a comparison of items at z, z' conducts.
+
+    ``z`` is a grid of scores in standard deviations, ``chance`` the probability of each, and
+    ``w`` has a row for z and a column for z'.
+    """
+
+    w: np.ndarray
+    z: np.ndarray
+    chance: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        """Information of a comparison of two random items."""
+        return float(self.chance @ self.w @ self.chance)
 
 
-def _pair_information(law: LabelLaw) -> Information:
-    """Fisher information w = f'^2 / (f (1 - f)) that a comparison of items at z, z' conducts."""
+def _pair_information(law: LabelLaw) -> _PairInformation:
     z, chance = _score_grid(law.total_spread)
-    return label_information(law.link, law.total_spread * (z[:, None] - z[None, :])), z, chance
+    w = label_information(law.link, law.total_spread * (z[:, None] - z[None, :]))
+    return _PairInformation(w, z, chance)
 
 
 def _conductance_moments(
-    y: float, information: Information, size: StudySize
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean and variance of the conductance through one comparison, by the place of the item (a
-    column each), and the places' probabilities.
+    y: float, pairs: _PairInformation, size: StudySize
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of the conductance through one comparison, by the score of the item (a
+    column each).
     """
-    w, _, chance = information
-    conductance = _pair_conductances(y, w, chance, *size.exposures)
-    mean = (conductance @ chance)[:, None]
-    return mean, (conductance**2 @ chance)[:, None] - mean**2, chance
+    conductance = _pair_conductances(y, pairs.w, pairs.chance, *size.exposures)
+    mean = (conductance @ pairs.chance)[:, None]
+    return mean, (conductance**2 @ pairs.chance)[:, None] - mean**2
 
 
 def known_misordered(law: LabelLaw, size: StudySize) -> float:
@@ -349,29 +379,30 @@ def known_misordered(law: LabelLaw, size: StudySize) -> float:
     v = E[1 / (y + its conductances)]. Estimate and truth of a pair's difference, of variance
     2 Q^2, then have the correlation c with c^2 = 1 - (v + v') / (2 Q^2); where they are normal, a
     pair that is t standard deviations apart is in the wrong order with probability
-    Phi(-t c / sqrt(1 - c^2)). Averaged over the places and the exposures of both.
+    Phi(-t c / sqrt(1 - c^2)). Averaged over the scores and the exposures of both.
     """
     return _least(law, lambda one: _quadratic_known(one, size))
 
 
 def _quadratic_known(law: LabelLaw, size: StudySize) -> float:
-    information = _pair_information(law)
+    """The same at the law's own noise, where the log-likelihood is quadratic."""
     y = _ground(law, size, size.n_features / (size.n_items - 1))
     if y == 0:
         return 0.5
     k, often = size.exposures
     some = k[np.searchsorted(np.cumsum(often), EXPOSURE_RANKS)]
-    mean, variance, _ = _conductance_moments(y, information, size)
+    pairs = _pair_information(law)
+    mean, variance = _conductance_moments(y, pairs, size)
     u = y + some * mean
-    unknown = (1 / u + some * variance / u**3) / (2 * law.total_spread**2)
-    shares = [np.interp(PLACES, information[1], one) for one in unknown.T]
-    apart = np.abs(PLACES[:, None] - PLACES[None, :]) / np.sqrt(2)
+    unknown = (1 / u + some * variance / u**3) / (2 * law.total_spread**2)  # v / (2 Q^2)
+    shares = [np.interp(ITEM_SCORES, pairs.z, one) for one in unknown.T]
+    apart = np.abs(ITEM_SCORES[:, None] - ITEM_SCORES[None, :]) / np.sqrt(2)
     wrong = np.zeros_like(apart)
     for one in shares:
         for other in shares:
             rest = np.clip(one[:, None] + other[None, :], 1e-12, 1.0)  # 1 - c^2
             wrong += ndtr(-apart * np.sqrt(1 / rest - 1))
-    chance = np.exp(-0.5 * PLACES**2)
+    chance = np.exp(-0.5 * ITEM_SCORES**2)
     return float(chance @ wrong @ chance / chance.sum() ** 2 / len(some) ** 2)
 
 
@@ -380,10 +411,11 @@ def _pair_conductances(
 ) -> np.ndarray:
     """Conductance from an item at z (rows) through one comparison with an item at z' (columns)."""
     conductance = information
-    for _ in range(100):
+    for _ in range(PAIR_STEPS):
         resistance = (1 / (x + (conductance @ chance)[:, None] * k)) @ often
-        last, conductance = conductance, information / (1 + information * resistance)
-        if np.max(np.abs(conductance - last)) < 1e-8 * x:
+        last = conductance
+        conductance = information / (1 + information * resistance)
+        if np.max(np.abs(conductance - last)) < PAIR_TOLERANCE * x:
             break
     return conductance
 

@@ -67,7 +67,8 @@ def random_comparisons(
     Pairs are uniform on [N] x [N], or on pairs of different items if not ``self_pairs``; each is
     judged ``repeats`` times. ``z`` (length N) are the items' scores in standard deviations.
     """
-    n, n_judges = len(z), len(judging.spreads)
+    n = len(z)
+    n_judges = len(judging.spreads)
     partners = n if self_pairs else n - 1
     pair = rng.integers(0, n * partners, -(-n_comparisons // repeats))
     if repeats > 1:
@@ -117,7 +118,8 @@ def inverse_wishart_times(v: np.ndarray, freedom: int, rng: np.random.Generator)
     W^-1 v = (v + |v| t) / chi2(freedom - d + 1), with t normal orthogonal to v over the root of
     chi2(freedom - d + 2): d normals and two chi-squares (docs/explanation/population.md).
     """
-    d, length = len(v), np.sqrt(v @ v)
+    d = len(v)
+    length = np.sqrt(v @ v)
     if length == 0:
         return np.zeros(d)
     g = rng.normal(size=d)
@@ -150,7 +152,8 @@ def pooled_draw(
     columns have independent normal coordinates y along z and y' along u, and a Wishart_{d-1}(N - 3)
     of the rest.
     """
-    n, centred = len(z), z - z.mean()
+    n = len(z)
+    centred = z - z.mean()
     size = np.linalg.norm(centred)
     along = w @ centred / size
     across = np.linalg.norm(w - along * centred / size)

@@ -22,7 +22,7 @@ from pairscore.core.links import Link
 from pairscore.core.optimise import solve_falling
 from pairscore.errors import PairscoreError
 
-STEP = 1 / 32
+STEP = 1 / 32  # of log x, at which every integral here has ten digits or more
 # from 3e-70, for links far narrower than the normal, to 40 standard deviations
 NODES = np.exp(np.arange(-160, 3.7, STEP))
 LOG_WEIGHTS = STEP * NODES  # dx = x d(log x)
@@ -32,7 +32,8 @@ LARGEST_SPREAD = 1e50  # beyond it the grid would miss the link; inf is the law 
 LARGEST_LOG_SPREAD = 115.0  # just inside the logarithm of the largest spread
 LARGEST_FOR_SHARES = 1e6  # beyond it labels are as good as without noise
 LARGEST_ANGLE = 1.4  # radians from which on a score says nothing of the best one
-SMALLEST_NOISE = 1e-40
+SMALLEST_NOISE = 1e-40  # below it no label of any study is flipped
+NEGLIGIBLE = 1e-20  # weight of a node that cannot change the last digit of a sum
 # h has no detail finer than a standard normal: a plain grid of z > 0 integrates it exactly
 HALF_LINE = np.arange(1, 80) / 8
 EVEN_NORMAL = np.exp(-0.5 * HALF_LINE**2) * np.sqrt(2 / np.pi) / 8
@@ -54,7 +55,9 @@ def flip_probability(link: Link, q: float) -> float:
     >>> round(flip_probability(get_link("logit"), 1.0), 4)
     0.2748
     """
-    return 0.0 if _noiseless(q) else float(HALF_NORMAL @ link.cdf(-np.sqrt(2) * q * NODES))
+    if _noiseless(q):
+        return 0.0
+    return float(HALF_NORMAL @ link.cdf(-np.sqrt(2) * q * NODES))
 
 
 def agreement_excess(link: Link, q: float) -> float:
@@ -126,8 +129,10 @@ def spread_for_noise(link: Link, noise: float) -> float:
             f"noise is {noise!r}, the share of flipped labels; use a number from 0 (none) to 0.5"
             f" (coin tosses)."
         )
-    if noise in (0, 0.5):
-        return np.inf if noise == 0 else 0.0
+    if noise == 0:
+        return np.inf
+    if noise == 0.5:
+        return 0.0
     if noise < SMALLEST_NOISE:
         raise PairscoreError(
             f"noise is {noise!r}, which is as good as none; use 0, or at least {SMALLEST_NOISE:g}."
@@ -163,7 +168,9 @@ def mean_derivative(link: Link, q: float) -> float:
     """
     if _noiseless(q):
         return 0.0
-    return float(HALF_NORMAL @ link.pdf(np.sqrt(2) * q * NODES)) if q > 0 else float(link.pdf(0.0))
+    if q == 0:
+        return float(link.pdf(0.0))
+    return float(HALF_NORMAL @ link.pdf(np.sqrt(2) * q * NODES))
 
 
 def closed_form_length(link: Link, q: float) -> float:
@@ -187,8 +194,9 @@ def win_excess(link: Link, q: float, z: Any) -> np.ndarray:
     if _noiseless(q):
         return erf(z / np.sqrt(2))
     weights = q * LOG_WEIGHTS * link.pdf(q * NODES)
-    used = weights > 1e-20 * weights.max()
-    x, weights = NODES[used] / np.sqrt(2), weights[used]
+    used = weights > NEGLIGIBLE * weights.max()
+    x = NODES[used] / np.sqrt(2)
+    weights = weights[used]
     values = [weights @ (erf(one + x) + erf(one - x)) for one in z.ravel() / np.sqrt(2)]
     return np.array(values).reshape(z.shape)
 
@@ -232,8 +240,10 @@ def length_information(link: Link, q: float) -> float:
     E[s^2 f'^2 / (f (1 - f))]; 0 without noise, where labels do not depend on the length.
     ``link`` and ``q`` are as in :func:`flip_probability`.
     """
+    if _noiseless(q):
+        return 0.0
     s = np.sqrt(2) * q * NODES
-    return 0.0 if _noiseless(q) else float(HALF_NORMAL @ (s**2 * label_information(link, s)))
+    return float(HALF_NORMAL @ (s**2 * label_information(link, s)))
 
 
 def length_bias(link: Link, q: float) -> float:

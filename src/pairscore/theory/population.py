@@ -228,7 +228,8 @@ class Population:
         items_law = dict(beta=beta, mean=sample.mean, covariance=sample.scatter / (n - 1), rng=rng)
         noise_law = dict(noise=noise, slope=slope, judge_noise=judge_noise)
         population = cls(d, link=link, item_effect=item_effect, **items_law, **noise_law)
-        population.feature_names, population._backend = table.feature_names, table.backend
+        population.feature_names = table.feature_names
+        population._backend = table.backend
         return population
 
     def __repr__(self) -> str:
@@ -347,9 +348,10 @@ class Population:
 
 
 def _equally_spaced(smallest: Any, d: int) -> np.ndarray:
-    low, value = SMALLEST_EIGENVALUE, 1.0 if smallest is None else smallest
-    remedy = f"a number above 0 (from {low:g}) and at most 1"
-    return np.linspace(1.0, number_between(value, "min_eigenvalue", low, 1, remedy), d)
+    value = 1.0 if smallest is None else smallest
+    remedy = f"a number above 0 (from {SMALLEST_EIGENVALUE:g}) and at most 1"
+    last = number_between(value, "min_eigenvalue", SMALLEST_EIGENVALUE, 1, remedy)
+    return np.linspace(1.0, last, d)
 
 
 def _generator(rng: Any) -> np.random.Generator:
@@ -393,7 +395,8 @@ def _vector(value: Any, name: str, d: int) -> np.ndarray:
 
 
 def _of_shape(value: Any, name: str, shape: tuple[int, ...], remedy: str) -> np.ndarray:
-    values, d = _floats(value, name), shape[0]
+    values = _floats(value, name)
+    d = shape[0]
     if values.shape != shape:
         raise PairscoreError(
             f"{name} has shape {values.shape} but there {'is' if d == 1 else 'are'}"

@@ -39,8 +39,8 @@ from pairscore.theory.integrals import (
 from pairscore.theory.population import checked_population
 from pairscore.theory.quadrature import NODES, QuasiRandomErrors
 
-# too few comparisons for so many features: any direction is as good
 MOST_LONGER = 300.0  # logarithm of a length, whose square is still a number
+# too few comparisons for so many features: any direction is as good
 ANY_DIRECTION = {
     "angle": np.full(1, np.pi / 2),
     "sigma_angle": np.full(1, np.pi / 2),
@@ -109,7 +109,8 @@ class ErrorLaw:
         beta: Any = None,
         item_effect: float = 0.0,
     ):
-        self.eigenvalues, self.beta = np.asarray(eigenvalues, dtype=float), beta
+        self.eigenvalues = np.asarray(eigenvalues, dtype=float)
+        self.beta = beta
         self.labels = LabelLaw(link, spread, item_effect)
 
     @classmethod
@@ -145,7 +146,7 @@ class ErrorLaw:
         other = ErrorLaw(
             self.eigenvalues, labels.link, labels.spread, self.beta, labels.item_effect
         )
-        other.__dict__["nodes"] = self.nodes
+        other.nodes = self.nodes
         return other
 
     @cached_property
@@ -176,7 +177,8 @@ class ErrorLaw:
             errors = _split_errors(self, size, n_covariance_items)
         else:
             errors = _regression_errors(self, size, method)
-        errors = errors | _sign_errors(self, size) if self.n_features == 1 else errors
+        if self.n_features == 1:
+            errors |= _sign_errors(self, size)
         # estimate and whole score of a new item have this correlation
         correlation = self.labels.correlation * np.cos(errors["sigma_angle"])
         return errors | {"misordered_new": np.arccos(correlation) / np.pi}
@@ -255,7 +257,8 @@ def first_order_variance(law: ErrorLaw, n_items: float, n_comparisons: float, me
     method : {"mle", "paired", "pooled", "split"}
         The estimator.
     """
-    n, m, d, c = n_items, n_comparisons, law.n_features, law.constants
+    n, m, d = n_items, n_comparisons, law.n_features
+    c = law.constants
     if method == "split":
         return 1 / (n - d - 4) + (2 / m + 4 * c.eta / n) * (n - 2) / (n - d - 4) / c.length**2
     if method == "mle":
@@ -270,7 +273,9 @@ def direction_variance(law: ErrorLaw, size: StudySize, method: str) -> float:
         return 0.0
     if method == "mle":
         return likelihood_variance(law.labels, size)
-    return (pooled_variance if method == "pooled" else paired_variance)(law.constants, size)
+    if method == "pooled":
+        return pooled_variance(law.constants, size)
+    return paired_variance(law.constants, size)
 
 
 def length_variance(law: ErrorLaw, size: StudySize, method: str) -> float:
@@ -296,7 +301,8 @@ def _regression_errors(law: ErrorLaw, size: StudySize, method: str) -> dict[str,
     across_variance = direction_variance(law, size, method)
     if np.isinf(across_variance):
         return dict(ANY_DIRECTION)
-    nodes, sd = law.nodes, across_variance**0.5
+    nodes = law.nodes
+    sd = across_variance**0.5
     along = 1 + sd * nodes.normal  # labels are as noisy along the truth as across
     across = sd * nodes.length * study_factor(law, size)
     if method == "mle":  # steeper or flatter labels stretch the whole estimate
@@ -320,9 +326,11 @@ def _stretch(law: ErrorLaw, size: StudySize, across: float) -> tuple[float, floa
     if labels.item_effect == 0:
         bias = 2 * size.n_features * across * length_bias(labels.link, labels.capped_spread)
         return bias, max(length_variance(law, size, "mle") - across, 0.0)
-    total, part = min(labels.total_spread, WIDEST_SPREAD), labels.explained
-    along, aside = length_information(labels.link, total), fisher_information(labels.link, total)
-    excess = 1 / (part * along + (1 - part) * aside) - 1 / aside
+    total = min(labels.total_spread, WIDEST_SPREAD)
+    part = labels.explained
+    along_truth = length_information(labels.link, total)
+    across_truth = fisher_information(labels.link, total)
+    excess = 1 / (part * along_truth + (1 - part) * across_truth) - 1 / across_truth
     excess *= size.inflation / size.n_comparisons / part
     if law.n_features == 1:  # there is no across, where items' effects would count
         excess += likelihood_variance(labels, replace(size, n_features=2))
@@ -339,7 +347,9 @@ def _split_errors(
     v = a e + r g, and W^-1 v has the length |v| / chi^2 and the direction of v/|v| + t, t
     orthogonal to v with |t|^2 = chi^2_{d-1} / chi^2_{N_c-d+1}, turned by a uniform angle about v.
     """
-    nodes, c, n, m, d = law.nodes, law.constants, size.n_items, size.n_comparisons, size.n_features
+    nodes = law.nodes
+    c = law.constants
+    n, m, d = size.n_items, size.n_comparisons, size.n_features
     n_covariance = n if n_covariance is None else n_covariance
     a = c.length + np.sqrt(4 * c.drift / n + (2 - c.length**2) / m) * nodes.normal
     r = np.sqrt((1 - 1 / n) * (2 / m + 4 * c.eta / n))
@@ -347,8 +357,9 @@ def _split_errors(
     cosine, sine = a / v, r * nodes.length / v
     t = nodes.other_length / np.sqrt(nodes.chi_square(n_covariance - d + 1))
     x = cosine - t * sine * nodes.turn
+    across = np.sqrt(np.maximum(1 + t**2 - x**2, 0.0))
     scale = v * (n_covariance - d - 2) / nodes.chi_square(n_covariance - d) / c.length
-    return nodes.errors(scale * x, scale * np.sqrt(np.maximum(1 + t**2 - x**2, 0.0)), c.length)
+    return nodes.errors(scale * x, scale * across, c.length)
 
 
 def _sign_errors(law: ErrorLaw, size: StudySize) -> dict[str, np.ndarray]:
@@ -382,14 +393,13 @@ def _check_predictable(law: ErrorLaw, n_items: float, n_comparisons: float, meth
         )
     if not n_comparisons >= 1:
         raise PairscoreError(f"n_comparisons is {n_comparisons!r}; use a number from 1.")
-    labels = law.labels
-    refusals = {
-        "without noise the likelihood has no maximum, so 'mle' has no error to predict; use"
-        " 'paired', or a noise above 0.": method == "mle" and np.isinf(labels.spread),
-        "noise is 0.5, so labels are coin tosses and no number of comparisons is enough; use a"
-        " noise"
-        " below 0.5.": labels.spread == 0,
-    }
-    for sentence, holds in refusals.items():
-        if holds:
-            raise PairscoreError(sentence)
+    if method == "mle" and np.isinf(law.labels.spread):
+        raise PairscoreError(
+            "without noise the likelihood has no maximum, so 'mle' has no error to predict; use"
+            " 'paired', or a noise above 0."
+        )
+    if law.labels.spread == 0:
+        raise PairscoreError(
+            "noise is 0.5, so labels are coin tosses and no number of comparisons is enough; use a"
+            " noise below 0.5."
+        )

@@ -9,9 +9,9 @@ from scipy.stats import spearmanr
 
 from pairscore import Comparisons, PairscoreError, Population, RankRegression, auto_fit
 from pairscore.estimators.ridge import choose_ridge
-from pairscore.evaluation.choose import HeldOutTests, hold_out
-from pairscore.evaluation.compare import left_probability, without_features
-from pairscore.evaluation.results import Score
+from pairscore.evaluation.auto_fit import HeldOutTests, hold_out
+from pairscore.evaluation.compare import drop_features, left_probability
+from pairscore.evaluation.measures import Score
 from tests.effects.simulators import judged_votes
 
 
@@ -379,7 +379,7 @@ def test_words_table_and_model_agree(seed):
 @pytest.mark.parametrize("seed", range(2))
 def test_comparisons_alone_get_what_they_have(seed):
     """A strong side, and fewer comparisons than abilities can be told from: both are found."""
-    choice = quietly(without_features(draw(seed, n=150, m=900, side=1.5)))
+    choice = quietly(drop_features(draw(seed, n=150, m=900, side=1.5)))
     assert choice.use == "known"
     assert choice.settings["side_effect"] is True
     assert choice.settings["item_effects"] is True
@@ -388,14 +388,14 @@ def test_comparisons_alone_get_what_they_have(seed):
 
 
 def test_groups_that_never_met_leave_shrunk_abilities_to_choose():
-    data = without_features(draw(0, n=20, m=600))
+    data = drop_features(draw(0, n=20, m=600))
     choice = quietly(data[data.left % 2 == data.right % 2])
     assert "never compared with each other" in choice.trials[0].reason
     assert choice.settings["item_effects"] is True
 
 
 def test_a_choice_is_not_measured_against_a_plain_model_that_is_not_possible():
-    data = without_features(draw(1, n=20, m=900, side=1.5))
+    data = drop_features(draw(1, n=20, m=900, side=1.5))
     choice = quietly(data[data.left % 2 == data.right % 2])
     assert choice.settings["side_effect"] is True
     assert "below that of the first possible model" in choice.in_words
@@ -404,9 +404,9 @@ def test_a_choice_is_not_measured_against_a_plain_model_that_is_not_possible():
     assert f"{choice.trials[1].loss.value:.3f}" in first
 
 
-def test_nothing_is_chosen_for_new_items_without_features():
+def test_nothing_is_chosen_for_new_items_drop_features():
     with pytest.raises(PairscoreError, match="nothing is known of new items"):
-        auto_fit(without_features(draw(0)), use="new")
+        auto_fit(drop_features(draw(0)), use="new")
 
 
 def test_votes_alone_are_taken_with_none_for_items():

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from pairscore.streaming.table import ItemTable
 
 from pairscore.core.linalg import whitening_basis
 from pairscore.core.moments import moments
@@ -12,7 +13,6 @@ from pairscore.streaming import table
 from pairscore.streaming.engines import add, local_engine
 from pairscore.streaming.rows import ItemBlock
 from pairscore.streaming.spill import FeatureFiles, item_file, write_features
-from pairscore.streaming.table import ItemTable
 
 RNG = np.random.default_rng(0)
 N, D = 101, 4

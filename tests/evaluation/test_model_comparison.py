@@ -12,10 +12,8 @@ from pairscore import (
     PairscoreError,
     compare,
 )
-from pairscore.evaluation.measures import (
-    MEASURES,
-)
-from pairscore.evaluation.results import KINDS, Counts, ModelComparison, Score
+from pairscore.evaluation.compare import KINDS, Counts, ModelComparison
+from pairscore.evaluation.measures import MEASURES, Score
 from tests.evaluation.twins import (
     QUICK,
     Fixed,

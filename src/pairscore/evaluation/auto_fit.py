@@ -16,7 +16,7 @@ where better items stood on the right more often, so that it is tried again next
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,32 +25,53 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import USES
-from pairscore.core.quantiles import z_and_p
+from pairscore.core.quantiles import p_in_words, z_and_p
 from pairscore.core.shares import InfluenceSums, ItemPairs, influence_sums
 from pairscore.core.threads import one_blas_thread
 from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.data.folds import ALONE, Progress, Workers, nobody
 from pairscore.data.splitters import ItemKFold, set_covariance_items
-from pairscore.errors import PairscoreError, PairscoreWarning
+from pairscore.errors import PairscoreError, PairscoreWarning, plural
 from pairscore.estimators.results import Fit, ItemEffectsTest
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
-from pairscore.evaluation.compare import assign_pairs, linking, split_comparisons
-from pairscore.evaluation.measures import HeldOutComparisons, log_loss
-from pairscore.evaluation.results import Choice, Score, Trial
+from pairscore.evaluation.held_out import (
+    HeldOutComparisons,
+    assign_pairs,
+    linking,
+    split_comparisons,
+)
+from pairscore.evaluation.measures import Score, log_loss
+from pairscore.files.write import html_text, plain, text_table
 from pairscore.model.fit import fit_comparisons
 from pairscore.model.predict import outcome_probabilities
 from pairscore.model.regression import RankRegression
 
+IN_WORDS = {
+    "side_effect": "an advantage of the left side",
+    "l2": "a ridge",
+    "item_effects": "item effects",
+    "judge_slopes": "a separate sharpness for every judge",
+    "ties": "ties",
+}
+TIES = {
+    "drop": "ties left out",
+    "half": "ties as half wins",
+    "davidson": "Davidson's rule for ties",
+}
+TESTED = {"known": "new comparisons of known items", "new": "comparisons with new items"}
 FOLDS = {"known": 3, "new": 5}
-TRIED, FEWER = 3, 2  # of these folds; fewer where a fit takes long: item effects of many
+MOST_FOLDS = 3  # of these, which are fitted: more tests would take longer than they tell
+FEWER_FOLDS = 2  # where a fit takes long: item effects in many comparisons
 QUICK = 2000  # comparisons up to which a fit with item effects takes a fraction of a second
 ENOUGH = 50_000  # held-out comparisons, after which no further fold is needed
 # time of a fit with a setting, roughly, where a plain one takes 1
 COSTS = {"l2": 15, "item_effects": 30, "judge_slopes": 60}
 MANY = 1000  # comparisons per feature, from which on a ridge has nothing to gain
 JUDGE_LEVEL = 0.01  # chance that one of several equal judges is taken for a different one
-EFFECTS, SLOPES, SIDE = {"item_effects": True}, {"judge_slopes": True}, {"side_effect": True}
+EFFECTS = {"item_effects": True}
+SLOPES = {"judge_slopes": True}
+SIDE = {"side_effect": True}
 UNKNOWN = Score(float("nan"), float("nan"))
 Folds = list[tuple[np.ndarray, np.ndarray]]  # rows to train on, rows to test on
 
@@ -64,7 +85,7 @@ def auto_fit(
     n_jobs: int | None = None,
     progress: Progress = nobody,
     **settings: Any,
-) -> Choice:
+) -> "Choice":
     """Choose the settings that these comparisons need, and fit.
 
     Parameters
@@ -97,26 +118,27 @@ def auto_fit(
     >>> choice.in_words
     'Chosen: the plain model. Nothing else predicted clearly better.'
     """
-    if unknown := sorted(settings.keys() - DEFAULTS.keys()):
+    unknown = sorted(settings.keys() - DEFAULTS.keys())
+    if unknown:
         known = f"the settings of a model are {', '.join(map(repr, DEFAULTS))}."
         raise PairscoreError(f"there is no setting {unknown[0]!r}; {known}")
     if use not in (None, *USES):
         raise PairscoreError(f"use is {use!r}; use {', '.join(map(repr, USES))} or None.")
     if y is not None and not isinstance(X, Comparisons):
-        context, missing = settings.get("context") or (), settings.get("missing", "refuse")
+        context = settings.get("context") or ()
+        missing = settings.get("missing", "refuse")
         X, y = Comparisons.from_frames(X, y, context=context, missing=missing)
-    data = set_covariance_items(X if y is None else X.with_outcome(y))
-    data = data.with_relative_weights()
+    data = set_covariance_items(X if y is None else X.with_outcome(y)).with_relative_weights()
     if not np.any(data.outcome[data.amount > 0]):
         raise PairscoreError("every comparison is a tie, so no model can be shown to be better.")
     use = _use(data, use)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PairscoreWarning)
         counted = data[data.amount > 0]
-        folds, workers = hold_out(counted, use, random_state), Workers(n_jobs)
-        tests = replace(HeldOutTests.of(counted, use, folds), workers=workers)
+        folds = hold_out(counted, use, random_state)
+        tests = replace(HeldOutTests.of(counted, use, folds), workers=Workers(n_jobs))
         search = try_settings(tests, settings, progress)
-    chosen = {name: value for name, value in search.now.items() if name not in settings}
+    chosen = {name: value for name, value in search.kept.items() if name not in settings}
     model = RankRegression(**settings | chosen, n_jobs=n_jobs).fit(data)
     choice = Choice(model, chosen, use, tests.n_tested, tuple(search.trials))
     # what was found out on the way stays with the model, so that its page agrees
@@ -139,17 +161,200 @@ def _use(data: Comparisons, use: str | None) -> str:
     return "known"
 
 
+# -- the result -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SettingsTrial:
+    """One model on the held-out comparisons.
+
+    ``added`` names the settings that it has more than the model before, none for the plain one;
+    ``abilities`` is whether items have no features. ``gain`` is how much lower its log-loss is than
+    that model's. ``reason`` says why it could not be fitted. ``effects_test`` is that of item
+    effects in all comparisons; where it sees none, they are not tried.
+    """
+
+    settings: dict[str, Any]
+    added: tuple[str, ...]
+    abilities: bool
+    kept: bool
+    loss: Score = UNKNOWN
+    gain: Score = UNKNOWN
+    reason: str = ""
+    effects_test: ItemEffectsTest | None = None
+
+    @property
+    def name(self) -> str:
+        if not self.added:
+            return "plain, ties left out" if self.settings.get("ties") == "drop" else "plain"
+        names = [setting_in_words(name, self.settings, self.abilities) for name in self.added]
+        return f"with {word_list(names)}"
+
+    @property
+    def verdict(self) -> str:
+        if self.reason:
+            return "not possible"
+        if self.effects_test is not None and not self.effects_test.used:
+            p = self.effects_test.p_value
+            if self.effects_test.estimate_is_zero and np.isfinite(self.gain.value):
+                return "not kept: of size zero next to what was kept later"
+            return f"no item effects seen{'' if np.isnan(p) else f' ({p_in_words(p)})'}"
+        return f"kept{self._why_without_gain}" if self.kept else "not kept"
+
+    @property
+    def _why_without_gain(self) -> str:
+        """Why a setting is kept that held-out comparisons say neither yes nor no to."""
+        if not self.gain.value <= self.gain.std_error:  # NaN where there is nothing before it
+            return ""
+        if self.effects_test is not None:
+            p = p_in_words(self.effects_test.p_value)
+            return f": items differ beyond their features ({p})"
+        return ": in all comparisons together, judges clearly differ"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The model that was chosen, fitted to all comparisons, and every trial on the way to it.
+
+    Attributes
+    ----------
+    model : RankRegression
+        Fitted.
+    settings : dict
+        What it has beyond the defaults.
+    use : str
+        ``"known"`` or ``"new"``: whether it was chosen for known items or for new ones.
+    n_tested : int
+        Held-out comparisons, ties left out.
+    trials : tuple of SettingsTrial
+        In the order in which they were tried.
+    """
+
+    model: Any
+    settings: dict[str, Any]
+    use: str
+    n_tested: int
+    trials: tuple[SettingsTrial, ...]
+
+    @property
+    def in_words(self) -> str:
+        """What was chosen and why."""
+        abilities = not self.model.n_features_in_
+        chosen = [
+            setting_in_words(n, self.settings, abilities) for n in IN_WORDS if n in self.settings
+        ]
+        if not chosen:
+            return "Chosen: the plain model. Nothing else predicted clearly better."
+        words = f"Chosen: the model with {word_list(chosen)}."
+        # of each step on its own comparisons: those with item effects are tested on fewer
+        steps = [trial for trial in self.trials if trial.kept and np.isfinite(trial.gain.value)]
+        ratio = float(np.prod([t.loss.value / (t.loss.value + t.gain.value) for t in steps]))
+        if any(trial.effects_test is not None and trial.gain.value == 0 for trial in steps):
+            words += " Item effects were seen in all comparisons together, but not in the trials."
+        if ratio < 1:
+            first = "first possible" if self.trials[0].reason else "plain"
+            words += f" Its log-loss is about {1 - ratio:.1%} below that of the {first} model."
+        return words
+
+    @property
+    def rejected(self) -> dict[str, str]:
+        """Settings that were tried and that the model does not have, with the last verdict."""
+        return {
+            name: trial.verdict
+            for trial in self.trials
+            for name in trial.added
+            if name not in self.settings
+        }
+
+    def __str__(self) -> str:
+        return self.text()
+
+    @property
+    def _head(self) -> str:
+        n = plural(self.n_tested, "held-out comparison", ",")
+        return f"Models on {n} ({TESTED[self.use]}); ± one standard error"
+
+    def _rows(self, reworded: Callable[[str], str] = str) -> list[tuple[Any, ...]]:
+        """Name, log-loss, gain and verdict of every trial."""
+        names = [trial.name for trial in self.trials]
+        return [
+            (
+                f"{name}, again" if name in names[:number] else name,
+                "" if np.isnan(trial.loss.value) or np.isfinite(trial.gain.value) else trial.loss,
+                "" if np.isnan(trial.gain.value) else trial.gain,
+                trial.verdict + (f": {reworded(trial.reason)}" if trial.reason else ""),
+            )
+            for number, (name, trial) in enumerate(zip(names, self.trials, strict=True))
+        ]
+
+    def text(self, reworded: Callable[[str], str] = str) -> str:
+        """The table of trials and the choice; reasons may be ``reworded``."""
+        header = ("", "log-loss", "lower by", "")
+        table = text_table(header, self._rows(reworded), "  {:<}  {:>}  {:>}  {:<}")
+        return "\n".join([self._head, table, self.in_words])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        names = ("model", "log-loss", "lower by", "verdict")
+        columns = dict(zip(names, zip(*self._rows(), strict=True), strict=True))
+        return html_text(self._head, (), columns, [self.in_words])
+
+    def to_record(self) -> dict[str, Any]:
+        """Everything but the model as plain values for JSON."""
+        return plain(
+            {
+                "settings": self.settings,
+                "for": self.use,
+                "n_tested": self.n_tested,
+                "trials": [
+                    {
+                        "model": trial.name,
+                        "settings": trial.settings,
+                        "log_loss": trial.loss.value,
+                        "log_loss_std_error": trial.loss.std_error,
+                        "gain": trial.gain.value,
+                        "gain_std_error": trial.gain.std_error,
+                        "kept": trial.kept,
+                        "verdict": trial.verdict,
+                        "reason": trial.reason,
+                    }
+                    for trial in self.trials
+                ],
+                "in_words": self.in_words,
+            }
+        )
+
+
+def setting_in_words(name: str, settings: dict[str, Any], abilities: bool) -> str:
+    """A setting in words; ``abilities`` where items have no features."""
+    if name == "item_effects" and abilities:
+        return "abilities shrunk by an estimated variance"
+    return TIES[settings["ties"]] if name == "ties" else IN_WORDS[name]
+
+
+def word_list(names: list[str]) -> str:
+    """a, b and c."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# -- the search -----------------------------------------------------------------------------------
+
+
 @dataclass
-class Search:
+class SettingsSearch:
     """Trials in turn, with the settings that were kept so far and their held-out loss.
 
-    ``effects_tests`` has what the test of item effects said, by the settings that it was made with.
+    ``loss`` is None as long as no model could be fitted. ``effects_tests`` has what the test of
+    item effects said, by the settings that it was made with.
     """
 
     tests: "HeldOutTests"
-    now: dict[str, Any]
+    kept: dict[str, Any]
     loss: "HeldOutLoss | None" = None
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[SettingsTrial] = field(default_factory=list)
     effects_tests: list[tuple[dict[str, Any], ItemEffectsTest]] = field(default_factory=list)
 
     @property
@@ -162,21 +367,21 @@ class Search:
 
         Of effects that are kept, the last one; other settings may have been added since.
         """
-        if "item_effects" in self.now:
+        if "item_effects" in self.kept:
             return next((t for _, t in reversed(self.effects_tests) if t.used), None)
-        said = [test for tested, test in self.effects_tests if tested == self.now | EFFECTS]
+        said = [test for tested, test in self.effects_tests if tested == self.kept | EFFECTS]
         return next((test for test in said if not test.used), None)
 
     def start(self) -> None:
         """Try the plain model, which is where the others start from."""
-        self.loss, reason = self.tests.measure(self.now)
-        score = self.loss.score if self.loss else UNKNOWN
-        self.trials.append(self._trial({}, score, UNKNOWN, True, reason))
+        self.loss, reason = self.tests.measure(self.kept)
+        score = UNKNOWN if self.loss is None else self.loss.score
+        self.trials.append(self._trial({}, kept=True, loss=score, reason=reason))
 
     def add(self, more: dict[str, Any]) -> None:
         """Try to add settings, and keep them if held-out comparisons say so."""
-        added, settings = tuple(more), self.now | more
-        reason = next(filter(None, (_impossible(self.tests.data, name) for name in added)), "")
+        settings = self.kept | more
+        reason = next(filter(None, (_impossible(self.tests.data, name) for name in more)), "")
         test = None
         if self.has_features and "item_effects" in more and not reason:
             test, reason = self._test_item_effects(settings, is_alone=more == EFFECTS)
@@ -184,19 +389,30 @@ class Search:
         if not reason and (test is None or test.used):
             loss, reason = self.tests.measure(settings)
         if loss is None:
-            self.trials.append(self._trial(more, UNKNOWN, UNKNOWN, False, reason, test))
+            self.trials.append(self._trial(more, kept=False, reason=reason, effects_test=test))
             return
         gain = UNKNOWN if self.loss is None else self.tests.gain(self.loss, loss)
-        kept = self.loss is None or gain.value > gain.std_error
-        if not kept and (gain.value > -gain.std_error or gain.value == 0 == gain.std_error):
-            # held-out comparisons say neither yes nor no; do all of them together?
-            kept = self._judges_differ(settings) if "judge_slopes" in more else test is not None
-        self.trials.append(self._trial(more, loss.score, gain, kept, "", test))
+        kept = self.loss is None or self._is_worth_it(more, gain, test)
+        self.trials.append(
+            self._trial(more, kept=kept, loss=loss.score, gain=gain, effects_test=test)
+        )
         if kept:
-            self.now, self.loss = settings, loss
+            self.kept = settings
+            self.loss = loss
 
-    def _trial(self, more: dict[str, Any], *found: Any) -> Trial:
-        return Trial(self.now | more, tuple(more), not self.has_features, *found)
+    def _is_worth_it(self, more: dict[str, Any], gain: Score, test: ItemEffectsTest | None) -> bool:
+        """Whether held-out comparisons speak for settings; or all comparisons do where these are
+        undecided.
+        """
+        if gain.value > gain.std_error:
+            return True
+        no_difference = gain.value == 0 == gain.std_error
+        if not (gain.value > -gain.std_error or no_difference):
+            return False
+        return self._judges_differ(self.kept | more) if "judge_slopes" in more else test is not None
+
+    def _trial(self, more: dict[str, Any], **outcome: Any) -> SettingsTrial:
+        return SettingsTrial(self.kept | more, tuple(more), not self.has_features, **outcome)
 
     def _test_item_effects(
         self, settings: dict[str, Any], is_alone: bool
@@ -234,35 +450,38 @@ class Search:
 
         A careless judge's answers may look like effects of items, until the judge has a sharpness.
         """
-        alone = [one.kept and one.added == ("item_effects",) for one in self.trials]
-        places = [place for place, is_alone in enumerate(alone) if is_alone]
-        if not (self.has_features and places) or "item_effects" not in self.now:
+        added_alone = [
+            number
+            for number, trial in enumerate(self.trials)
+            if trial.kept and trial.added == ("item_effects",)
+        ]
+        if not (self.has_features and added_alone) or "item_effects" not in self.kept:
             return
-        found = self.tests.fit_all(self.now).item_effects
-        if found is not None and found.sigma2 > 0:
+        effects = self.tests.fit_all(self.kept).item_effects
+        if effects is not None and effects.sigma2 > 0:
             return
-        trial = self.trials[places[-1]]
+        trial = self.trials[added_alone[-1]]
         test = replace(trial.effects_test or ItemEffectsTest(), estimate_is_zero=True)
-        self.trials[places[-1]] = replace(trial, kept=False, effects_test=test)
-        self.effects_tests.append((self.now, test))
-        self.now = {name: value for name, value in self.now.items() if name != "item_effects"}
+        self.trials[added_alone[-1]] = replace(trial, kept=False, effects_test=test)
+        self.effects_tests.append((self.kept, test))
+        self.kept = {name: value for name, value in self.kept.items() if name != "item_effects"}
 
     def may_help(self, more: dict[str, Any]) -> bool:
         """Whether settings are new together, and each of them was possible alone."""
         impossible = {name for trial in self.trials if trial.reason for name in trial.added}
-        is_new = not any(trial.settings == self.now | more for trial in self.trials)
+        is_new = not any(trial.settings == self.kept | more for trial in self.trials)
         return is_new and impossible.isdisjoint(more)
 
 
 def try_settings(
     tests: "HeldOutTests", given: dict[str, Any], progress: Progress = nobody
-) -> Search:
+) -> SettingsSearch:
     """The plain model, then one setting after the other on top of those that stayed, then those
     that may help only together.
     """
     # ties may disturb the rest by more than they tell of decided comparisons
     ties = {"ties": "drop"} if np.any(tests.data.outcome == 0) else {}
-    search = Search(tests, ties | given)
+    search = SettingsSearch(tests, ties | given)
     search.start()
     alone = [
         {name: value}
@@ -285,14 +504,14 @@ def _cost(more: dict[str, Any]) -> int:
     return sum(COSTS.get(name, 1) for name in more)
 
 
-def _steps(search: Search, alone: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _steps(search: SettingsSearch, alone: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """What to try next, after what was kept so far."""
     yield from alone
     for pair in _pairs(alone):
-        more = {name: value for name, value in pair.items() if search.now.get(name) != value}
+        more = {name: value for name, value in pair.items() if search.kept.get(name) != value}
         # only effects that a test sees hide a side, and so do abilities that are not shrunk: it is
         # tried only next to effects that stayed
-        hidden = "side_effect" not in more or (more == SIDE and "item_effects" in search.now)
+        hidden = "side_effect" not in more or (more == SIDE and "item_effects" in search.kept)
         if hidden and search.may_help(more):
             yield more
 
@@ -331,10 +550,12 @@ def _impossible(data: Comparisons, name: str) -> str:
 
     With one winning side everywhere the effect of the side has no finite size.
     """
-    won = {side for side, sign in (("left", 1), ("right", -1)) if np.any(data.outcome == sign)}
-    if name == "side_effect" and len(won) == 1:
+    left_won = bool(np.any(data.outcome == 1))
+    right_won = bool(np.any(data.outcome == -1))
+    if name == "side_effect" and left_won != right_won:
+        side = "left" if left_won else "right"
         return (
-            f"the {won.pop()} item won every decided comparison, so that an effect of the side"
+            f"the {side} item won every decided comparison, so that an effect of the side"
             " cannot be told from the items; if winners were always written there, name the two"
             " columns winner and loser."
         )
@@ -344,6 +565,9 @@ def _impossible(data: Comparisons, name: str) -> str:
     except PairscoreError as error:
         return str(error)
     return ""
+
+
+# -- held-out tests -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -374,8 +598,7 @@ class HeldOutTests:
     def of(cls, data: Comparisons, use: str, folds: Folds) -> "HeldOutTests":
         part = data[np.concatenate([test for _, test in folds])]
         fold = np.repeat(np.arange(len(folds)), [len(test) for _, test in folds])
-        count = np.ones(len(part)) if part.count is None else part.count
-        tested = HeldOutComparisons(part.left, part.right, part.outcome, part.amount, count, fold)
+        tested = HeldOutComparisons.of(part, fold)
         group = ItemKFold(2).group_of_item(data)
         return cls(data, use, folds, tested, ItemPairs(group[part.left], group[part.right]))
 
@@ -387,16 +610,16 @@ class HeldOutTests:
     @property
     def n_tested(self) -> int:
         """Decided comparisons that are tested; once, though both items may be held out in turn."""
-        part = self.data[np.unique(np.concatenate([test for _, test in self.folds]))]
-        count = np.ones(len(part)) if part.count is None else part.count
-        return round(float(count[part.outcome != 0].sum()))
+        once = np.unique(np.concatenate([test for _, test in self.folds]))
+        tested = HeldOutComparisons.of(self.data[once], np.zeros(len(once), dtype=int))
+        return round(float(tested.count[tested.outcome != 0].sum()))
 
     def measure(self, settings: dict[str, Any]) -> tuple[HeldOutLoss | None, str]:
         """The held-out loss of a model with these settings, or the reason why there is none."""
         checked = check_settings(**settings | {"inference": None})
         takes_long = checked.item_effects and self.data.items.values.shape[1] > 0
-        if takes_long and len(self.data) > QUICK and len(self.folds) > FEWER:
-            return self.first(FEWER).measure(settings)
+        if takes_long and len(self.data) > QUICK and len(self.folds) > FEWER_FOLDS:
+            return self.first(FEWER_FOLDS).measure(settings)
         # the ridge depends on the comparisons, on the side and on ties: chosen once for each
         depends_on = checked.l2_for_known, checked.side_effect, checked.ties
         keys = [(number, *depends_on) for number in range(len(self.folds))]
@@ -417,8 +640,9 @@ class HeldOutTests:
         """How much lower the loss of the second model is, on the comparisons that tested both."""
         n_folds = min(len(before.chances), len(after.chances))
         tests = self if n_folds == len(self.folds) else self.first(n_folds)
-        one, other = tests.loss(before.chances), tests.loss(after.chances)
-        return Score(one.score.value - other.score.value, (one.sums - other.sums).std_error)
+        old = tests.loss(before.chances)
+        new = tests.loss(after.chances)
+        return Score(old.score.value - new.score.value, (old.sums - new.sums).std_error)
 
     def fit_all(self, settings: dict[str, Any]) -> Fit:
         """The fit to all comparisons, without intervals."""
@@ -431,9 +655,9 @@ class HeldOutTests:
 
     def loss(self, chances: list[np.ndarray]) -> HeldOutLoss:
         """The loss of what was predicted in these folds, or in these and more."""
-        found = log_loss(self.tested, np.concatenate(chances[: len(self.folds)]))
-        sums = influence_sums(found, self.pairs)
-        return HeldOutLoss(Score(found.value, sums.std_error), sums, chances)
+        mean = log_loss(self.tested, np.concatenate(chances[: len(self.folds)]))
+        sums = influence_sums(mean, self.pairs)
+        return HeldOutLoss(Score(mean.value, sums.std_error), sums, chances)
 
 
 def _fit_and_predict(
@@ -451,7 +675,7 @@ def hold_out(data: Comparisons, use: str, seed: int) -> Folds:
     folds: Folds = []
     with suppress(PairscoreError):  # a fold that has nothing to train on, or to test
         for train, test in _folds(data, use, seed):
-            enough = sum(len(tested) for _, tested in folds) >= ENOUGH or len(folds) == TRIED
+            enough = sum(len(tested) for _, tested in folds) >= ENOUGH or len(folds) == MOST_FOLDS
             if not enough and len(train) and len(test):
                 folds.append((train, test))
     if not folds:
@@ -470,10 +694,10 @@ def _folds(data: Comparisons, use: str, seed: int) -> Iterator[tuple[np.ndarray,
         yield from ItemKFold(n_folds, random_state=seed, test="touch").split(data)
         return
     fold = assign_pairs(data, FOLDS["known"], np.random.default_rng(seed))
-    nobody = np.zeros(len(data.items), dtype=bool)
+    none_held_out = np.zeros(len(data.items), dtype=bool)
     for number in range(FOLDS["known"]):
         aside = fold == number
         if not data.items.values.shape[1]:
             aside &= ~linking(data, aside)
-        train, test, _ = split_comparisons(data, nobody, aside)
+        train, test, _ = split_comparisons(data, none_held_out, aside)
         yield train, test

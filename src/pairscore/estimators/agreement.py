@@ -1,0 +1,56 @@
+"""How a score and the comparisons agree: shares of decided comparisons, and their scale."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairscore.core.differences import Differences, OutcomeSums
+from pairscore.core.moments import share_of
+from pairscore.core.scale import decided_scale
+from pairscore.core.ties import OutcomeLaw
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of a fit with the comparisons that it is to.
+
+    Attributes
+    ----------
+    agreement : float
+        Share of decided comparisons that the score predicts correctly; NaN if none is decided.
+    noise : float
+        Estimated share of decided comparisons that contradict the true order (the paper's p_e).
+    decided_scale : float
+        The factor from a score difference to the chances of decided comparisons.
+    outcomes : OutcomeSums
+        Of decided comparisons, at that scale.
+    """
+
+    agreement: float
+    noise: float
+    decided_scale: float
+    outcomes: OutcomeSums
+
+
+def agreement_of(
+    differences: Differences, law: OutcomeLaw, unit: float, scale: float | None = None
+) -> Agreement:
+    """Agreement of comparisons with their differences of scores.
+
+    ``law`` is the rule for ties with its parameter, ``unit`` the weight of a comparison; ``scale``
+    is that of decided comparisons, where it is known.
+    """
+    if scale is None:
+        scale = 1.0
+        if np.any(differences.outcome == 0):
+            rows = differences.x, None, differences.outcome, differences.amount / unit
+            scale = decided_scale(law, *rows)
+    law = OutcomeLaw(law.rule, law.t, scale)
+    outcomes = differences.times(scale).outcomes(law.rule.link)
+    decided = outcomes.decided
+    if law.rule.has_parameter or decided == 0:  # all comparisons count, decided or not
+        noise = law.share_flipped(np.abs(differences.x), differences.amount)
+    else:
+        noise = share_of(outcomes.wrong, decided)
+    agreement = share_of(outcomes.right, decided) if decided > 0 else float("nan")
+    return Agreement(agreement, noise, scale, outcomes)

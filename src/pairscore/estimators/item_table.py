@@ -1,0 +1,177 @@
+"""The item table of a fit: sums over its rows, and rows on demand.
+
+A sum over the table is a task that is called with its features, and with the entries of vectors
+that have a number for each item. Here the table is an array, perhaps a file that is mapped into
+memory, and the task is called once; :mod:`pairscore.streaming.shared_items` calls it with some rows
+at a time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pairscore.core.linalg import whitening_basis
+from pairscore.core.moments import (
+    Moments,
+    centred_blocks,
+    feature_range,
+    moments,
+    rows_times,
+    times_rows,
+)
+from pairscore.core.sandwich import LARGEST_LEVERAGE, other_rows, own_column_mask, usual_values
+from pairscore.core.sums import Sums
+from pairscore.core.threads import on_each, row_chunks
+
+ALONE = 1e-9  # share of a sum of squares that other items may have by rounding
+
+
+@dataclass(frozen=True)
+class PerItem:
+    """Something for each of some items; those of neighbouring rows add to those of both."""
+
+    values: np.ndarray
+
+    def __add__(self, other: "PerItem") -> "PerItem":
+        return PerItem(np.concatenate([self.values, other.values]))
+
+
+@dataclass(frozen=True)
+class FeatureRange:
+    """Smallest and largest value of each feature (d); ranges add to that of all."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+    def __add__(self, other: "FeatureRange") -> "FeatureRange":
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return FeatureRange(low, high)
+
+
+@dataclass(frozen=True)
+class SecondHalfSums(Sums):
+    """Sums of squares (d x d) and sums (d) of what items add to the error of S b, S of `split`."""
+
+    squares: np.ndarray
+    total: np.ndarray
+
+
+@dataclass(frozen=True)
+class ItemTable:
+    """Features X (N x d) of the items."""
+
+    X: np.ndarray
+
+    def over(self, task: Callable[..., Any], *vectors: np.ndarray) -> Any:
+        """task(X, vectors...), or the total of that over blocks of rows."""
+        return task(self.X, *vectors)
+
+    def times(self, coef: np.ndarray) -> np.ndarray:
+        """X b (N)."""
+        scores: PerItem = self.over(partial(_times, coef=coef))
+        return scores.values
+
+    def total(self, vector: np.ndarray) -> np.ndarray:
+        """X'v (d) of a vector v (N)."""
+        total: np.ndarray = self.over(_total, vector)
+        return total
+
+    def moments(self, weight: np.ndarray) -> Moments:
+        """Moments of the items, each with its weight (N)."""
+        total: Moments = self.over(_moments, weight)
+        return total
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows (n x d), by their numbers."""
+        return self.X[rows]
+
+    def lengths(self, mean: np.ndarray, whitener: np.ndarray) -> np.ndarray:
+        """|W'(x - mean)|^2 of every item (N)."""
+        lengths: PerItem = self.over(partial(_lengths, mean=mean, whitener=whitener))
+        return lengths.values
+
+    def fourth(self, mean: np.ndarray, whitener: np.ndarray, weight: np.ndarray) -> float:
+        """The sum of weight |W'(x - mean)|^4."""
+        return float(weight @ self.lengths(mean, whitener) ** 2)
+
+    def own_columns(self, exposures: np.ndarray, center: Moments | None = None) -> np.ndarray:
+        """Mask (N) of the compared items that differ from all others, which are equal, in a column.
+
+        ``center`` has the moments of all compared items where these are some of them only. An item
+        is alone in its column if it makes up all of the squared distances from the usual value.
+        """
+        n = len(exposures)
+        usual = usual_values(self.take(np.flatnonzero(exposures > 0)[:3]))
+        others = self.over(partial(other_rows, usual=usual), exposures, np.arange(n))
+        if center is not None:
+            columns = np.flatnonzero(others[0] == 1)
+            items = others[1, columns].astype(np.intp)
+            apart = self.take(items)[np.arange(len(items)), columns] - usual[columns]
+            squares = np.diag(center.scatter) + center.total * (center.mean - usual) ** 2
+            some = squares[columns] > exposures[items] * apart**2 * (1 + ALONE)
+            others[0, columns[some]] = 2
+        return own_column_mask(others, n)
+
+    def ranges(self, mask: np.ndarray) -> FeatureRange:
+        """Smallest and largest value of each feature among the items of a mask (N)."""
+        ranges: FeatureRange = self.over(_range, mask)
+        return ranges
+
+    def second_half(self, mask: np.ndarray, center: Moments, coef: np.ndarray) -> SecondHalfSums:
+        """Of the items of a mask, behind the covariance of `split`, with their moments."""
+        task = partial(second_half_sums, center=center, coef=coef)
+        sums: SecondHalfSums = self.over(task, mask)
+        return sums
+
+
+# -- tasks: called with some rows of the table -------------------------------------------------
+
+
+def _times(X: np.ndarray, coef: np.ndarray) -> PerItem:
+    return PerItem(rows_times(X, coef))
+
+
+def _total(X: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    return times_rows(vector, X)
+
+
+def _moments(X: np.ndarray, weight: np.ndarray) -> Moments:
+    return moments(X, weight) if weight.any() else Moments.zero(X.shape[1])
+
+
+def _lengths(X: np.ndarray, mean: np.ndarray, whitener: np.ndarray) -> PerItem:
+    lengths = np.empty(len(X))
+
+    def one(chunk: slice) -> None:
+        for rows, centred in centred_blocks(X, mean, chunk):
+            along = centred @ whitener
+            lengths[rows] = np.einsum("ij,ij->i", along, along)
+
+    on_each(one, row_chunks(*X.shape))
+    return PerItem(lengths)
+
+
+def _range(X: np.ndarray, mask: np.ndarray) -> FeatureRange:
+    return FeatureRange(*feature_range(X, mask))
+
+
+def second_half_sums(
+    X: np.ndarray, mask: np.ndarray, center: Moments, coef: np.ndarray
+) -> SecondHalfSums:
+    """What the items of a mask add to the error of S b, b the closed form ``coef`` (d).
+
+    By leaving out one item at a time, with the leverage of an item on its own covariance;
+    ``center`` has the moments of all such items.
+    """
+    d, n = X.shape[1], center.total
+    whitener = whitening_basis(center.scatter, center.sd).transform
+    squares, total = np.zeros((d, d)), np.zeros(d)
+    for _, z in centred_blocks(X[mask], center.mean):
+        leverage = np.minimum(1 / n + np.sum((z @ whitener) ** 2, axis=1), LARGEST_LEVERAGE)
+        z *= ((z @ coef) / (1 - leverage))[:, None]
+        squares += z.T @ z
+        total += z.sum(axis=0)
+    return SecondHalfSums(squares, total)
