@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit
 
 from pairscore import Comparisons, RankRegression
-from pairscore.effects import item_posterior
+from pairscore.effects import item_covariance
 
 N_ITEMS, PER_ITEM, N_ASKED = 2000, 10, 20_000
 ACROSS = 0.02  # share of comparisons that link topics
@@ -45,8 +45,7 @@ def test_messages_give_the_fit_of_the_full_covariance(graph, variance, monkeypat
     asked = Comparisons(data.items, first, second, np.ones(N_ASKED, dtype=np.int8))
     truth, found = expit(score[first] - score[second]), []
     for most in (0, N_ITEMS):
-        monkeypatch.setattr(item_posterior, "EXACT_ITEMS", most)
-        item_posterior._covariance_of_model.cache_clear()
+        monkeypatch.setattr(item_covariance, "EXACT_ITEMS", most)
         model = RankRegression(item_effects=True, inference=None).fit(data)
         p = np.clip(model.predict_proba(asked)[:, 1], 1e-12, 1 - 1e-12)
         loss = -np.mean(truth * np.log(p) + (1 - truth) * np.log1p(-p))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from pairscore.core.optimise import bisect, smallest_whole_number, solve_falling
-from pairscore.effects.item_variance import integral_by_cubics
 
 
 @pytest.mark.parametrize("root", [-300.0, -1.5, 0.0, 0.3, 7.0, 1e4])
@@ -104,15 +103,6 @@ def test_an_error_that_is_a_power_takes_few_calls(target):
 def test_a_step_is_found_too():
     """An excess that says no more than too few or enough: a bisection in log n."""
     assert smallest_whole_number(lambda n: 1.0 if n < 54_321 else -1.0, 1, 10**12) == 54_321
-
-
-def test_the_integral_of_a_cubic_is_exact_however_its_places_lie():
-    cubic = np.poly1d([0.7, -2.0, 1.0, 3.0])
-    x = np.array([2.0, 1.6, 0.3, -1.0])  # backwards, too
-    grid, integral = integral_by_cubics(x, cubic(x), cubic.deriv()(x))
-    exact = cubic.integ()(grid) - cubic.integ()(2.0)
-    np.testing.assert_allclose(integral, exact, atol=2e-3)  # the trapezoidal rule on the grid
-    np.testing.assert_allclose(grid[[0, 32, 64, 96]], x)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e200, 1e305])

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from pairscore import RankRegression
 from pairscore.core.passes import net_pass
-from pairscore.effects.item_posterior import posterior_covariance
+from pairscore.effects.item_covariance import posterior_covariance
 from tests.effects.rows import make_rows
 from tests.effects.simulators import BETA, EFFECTS, context_votes, draw, full_votes
 
@@ -125,7 +125,7 @@ def laplace_variance(data, beta):
     for _ in range(60):
         eta = rows.predictor(beta) + effect[rows.left] - effect[rows.right]
         s = rows.counted(rows.rule.derivatives(eta, rows.outcome, 0.0))
-        covariance = posterior_covariance(rows.pairs[0], rows.pair_information(s), sigma2)
+        covariance = posterior_covariance(rows.pairs, rows.pair_information(s), sigma2)
         net = net_pass(rows.left, rows.right, s.delta, len(rows.X))
         effect = effect + covariance.times(net - effect / sigma2)
         sigma2 = float(np.mean(effect**2 + covariance.diagonal))

@@ -8,9 +8,8 @@ from pairscore.core.links import Logit, get_link
 from pairscore.core.normal_average import averaged_probabilities
 from pairscore.core.pair_graph import aggregate_pairs
 from pairscore.core.ties import OutcomeLaw, TieRule
-from pairscore.effects.circumstances import prepare_fit
-from pairscore.effects.propagation import propagate, start_posterior
-from pairscore.effects.single_comparisons import climb
+from pairscore.effects.expectation_propagation import propagate, start_posterior
+from pairscore.effects.rows import maximise_rows, prepare_fit
 from pairscore.estimators.fit_data import FitData
 
 BETA = np.array([1.0, -0.5, 0.7])
@@ -55,7 +54,7 @@ def fitted_comparisons(X, votes, **given):
     comparisons = Comparisons.from_frames(X, votes, context=settings.context)[0]
     data = FitData(comparisons, keep_sides=False)
     rows = prepare_fit(data, settings).rows
-    top = climb(rows, rows.start(np.zeros(X.shape[1])), 100, 1e-12)
+    top = maximise_rows(rows, rows.start(np.zeros(X.shape[1])), 100, 1e-12)
     assert top.converged
     return data, settings, propagate(start_posterior(rows, top.theta, 0.0), 0.0)
 

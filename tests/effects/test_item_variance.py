@@ -7,26 +7,26 @@ import pytest
 from scipy.stats import binom
 
 from pairscore import RankRegression
+from pairscore.effects.expectation_propagation import start_posterior
 from pairscore.effects.item_variance import (
     LARGEST,
     REACH2,
-    Search,
+    VarianceSearch,
     fit_item_variance,
     variance_interval,
     variance_score,
 )
-from pairscore.effects.propagation import start_posterior
-from pairscore.effects.single_comparisons import climb
+from pairscore.effects.rows import maximise_rows
 from tests.effects.joint_study import draw_study
 from tests.effects.rows import draw_rows, make_rows
 from tests.effects.simulators import draw
-from tests.effects.test_propagation import log_marginal, posterior
+from tests.effects.test_expectation_propagation import log_marginal, posterior
 from tests.limits import CHANCE, largest_mean
 
 
 def found_in(rows):
-    top = climb(rows, rows.start(np.zeros(rows.X.shape[1])), 100, 1e-12)
-    search = Search(start_posterior(rows, top.theta, 0.0))
+    top = maximise_rows(rows, rows.start(np.zeros(rows.X.shape[1])), 100, 1e-12)
+    search = VarianceSearch(start_posterior(rows, top.theta, 0.0))
     return fit_item_variance(search), search
 
 
@@ -101,7 +101,7 @@ def test_the_test_of_no_effects_keeps_its_size_and_finds_effects(n_items, per_it
         for seed in range(n_studies):
             rng = np.random.default_rng([6, seed])
             rows, _ = draw_rows(rng, n_items, n_items * per_item // 2, sd=sd)
-            top = climb(rows, rows.start(np.zeros(2)), 100, 1e-10)
+            top = maximise_rows(rows, rows.start(np.zeros(2)), 100, 1e-10)
             found.append(variance_score(rows, rows.derivatives(top.theta), top.basis).p_value)
         return np.array(found)
 
@@ -117,10 +117,10 @@ def test_cumulants_of_the_score_are_those_of_matrices_of_pairs():
     rng = np.random.default_rng(7)
     left, right = rng.integers(0, 12, 60), rng.integers(12, 24, 60)
     rows = make_rows(rng.normal(size=(24, 3)), left, right, rng.choice([-1, 1], 60))
-    top = climb(rows, rows.start(np.zeros(3)), 100, 1e-12)
+    top = maximise_rows(rows, rows.start(np.zeros(3)), 100, 1e-12)
     s = rows.derivatives(top.theta)
     found = variance_score(rows, s, top.basis)
-    pairs, place = rows.pairs
+    pairs, place = rows.pairs, rows.pair
     B = np.zeros((len(pairs.high), 24))
     B[np.arange(len(B)), pairs.low], B[np.arange(len(B)), pairs.high] = 1, -1
     r = np.bincount(place, np.where(rows.left < rows.right, 1, -1) * s.eta)
@@ -145,7 +145,7 @@ def test_weights_half_ties_and_many_features_raise_no_false_alarm(design):
             rows = replace(rows, amount=rng.exponential(size=len(rows.left)))
         if design == "half ties":
             rows = replace(rows, outcome=np.where(rng.random(5 * n) < 0.4, 0, rows.outcome))
-        top = climb(rows, rows.start(np.zeros(d)), 100, 1e-8)
+        top = maximise_rows(rows, rows.start(np.zeros(d)), 100, 1e-8)
         p = variance_score(rows, rows.derivatives(top.theta), top.basis).p_value
         found += p < 0.05
     low, high = binom.ppf(CHANCE, n_studies, 0.03), binom.isf(CHANCE, n_studies, 0.08)

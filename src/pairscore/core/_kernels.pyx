@@ -36,6 +36,9 @@ cdef enum:  # entries ahead that are fetched before their turn comes
     FAR = 16  # numbers of the items of comparisons
     ROWS = 64  # comparisons whose terms are worked out together
 
+cdef double LARGEST_SD = 33.0  # of nodes that are equally far apart: no overflow at the last one
+cdef double LARGEST_ETA = 200.0  # beyond, every outcome is sure
+
 
 cdef inline bint is_outside(Py_ssize_t place, Py_ssize_t n) noexcept nogil:
     return <size_t> place >= <size_t> n  # so are numbers below zero
@@ -362,66 +365,133 @@ def variance_pass(const index[::1] start, const index[::1] high, const double[::
     refuse(outside)
 
 
+cdef struct Cavity:  # what all other comparisons say of delta, of the judge's slope and of eta
+    double delta
+    double variance
+    double slope
+    double slope_variance
+    double eta
+    double sd
+
+
+cdef struct Win:  # of the logarithm of an average probability: its derivative, and minus the second
+    double score
+    double information
+
+
+cdef inline Cavity cavity_of(double delta, double variance, double slope, double slope_variance,
+                             double side, double tau, double score,
+                             const double* least) noexcept nogil:
+    """The law of a comparison's delta, slope and eta without its own term."""
+    cdef Cavity other
+    other.variance = variance / max(1.0 - slope * slope * tau * variance, least[0])
+    other.delta = delta - other.variance * slope * score
+    other.slope_variance = slope_variance / max(
+        1.0 - slope_variance * tau * other.delta * other.delta, least[1])
+    other.slope = slope - other.slope_variance * other.delta * score
+    other.eta = other.slope * other.delta + side
+    other.sd = sqrt(other.slope * other.slope * other.variance
+                    + other.slope_variance * (other.delta * other.delta + other.variance))
+    return other
+
+
+cdef inline Win average_win(double odds, double sd, double growth, const double* z,
+                            const double* weight, Py_ssize_t n) noexcept nogil:
+    """Of log E f(x + sd z), f logistic and ``odds`` = exp(-x), from averages of f, f^2 and f^3.
+
+    Nodes ``z`` >= 0 stand for z and -z: with e = exp(sd z), where the sum and the product of f at
+    both are (2e + odds (1 + e^2)) / d and e / d, d = e (1 + odds^2) + odds (1 + e^2). From one node
+    to the next e grows by ``growth`` where nodes are equally far apart; else that is zero.
+    """
+    cdef double e = 1.0, f = 0.0, f2 = 0.0, f3 = 0.0, d, rest, total, product, ratio
+    cdef Py_ssize_t k
+    cdef Win win
+    for k in range(n):
+        if growth == 0.0:
+            e = exp(sd * z[k])
+        rest = odds * (1.0 + e * e)
+        d = 1.0 / (e * (1.0 + odds * odds) + rest)
+        total = (2.0 * e + rest) * d
+        product = e * d
+        f += weight[k] * total
+        f2 += weight[k] * (total * total - 2.0 * product)
+        f3 += weight[k] * total * (total * total - 3.0 * product)
+        e = e * growth
+    ratio = 1.0 - f2 / f  # f' = f - f^2 and f'' = f - 3 f^2 + 2 f^3
+    win.score = ratio
+    win.information = ratio * ratio - 1.0 + (3.0 * f2 - 2.0 * f3) / f
+    return win
+
+
 def term_pass(const double[::1] delta, const double[:] side, const double[::1] outcome,
               const double[::1] amount, const double[::1] tau, const double[::1] score,
-              const index[::1] place, const index[::1] judge, const double[::1] pair_variance,
-              const double[:, ::1] slopes, const double[::1] least, const double[::1] sds,
-              const index[::1] start, const double[:, ::1] nodes, Py_ssize_t first,
-              Py_ssize_t last, double[::1] new_score, double[::1] new_tau, double[::1] on_delta):
-    """New terms under logit, by averages of f, f^2 and f^3 at x + sd z."""
-    cdef Py_ssize_t m, k, c, r, n, at = first
+              const index[::1] pair, const index[::1] judge, const double[::1] pair_variance,
+              const double[:, ::1] slopes, const double[::1] least, const double[::1] sd_classes,
+              const index[::1] start, const double[::1] z, const double[::1] weight,
+              const double[::1] spacing, Py_ssize_t first, Py_ssize_t last,
+              double[::1] new_score, double[::1] new_tau, double[::1] new_delta_score):
+    """New terms of comparisons under logit (:mod:`pairscore.effects.expectation_propagation`).
+
+    ``slopes`` (2 x J) are means and variances; ``least`` the smallest share of a precision that a
+    cavity keeps, that of a slope, and of information. Nodes of the class c of standard deviations
+    up to ``sd_classes[c]`` are those from ``start[c]`` to ``start[c + 1]`` of ``z`` and ``weight``,
+    equally far apart by ``spacing[c]`` where that is not zero.
+    """
+    cdef Py_ssize_t m, r, c, n, at = first
     cdef bint outside = False
-    cdef double a, b, w, v, s, t, u, e, q, both, one, two, three, sign
-    cdef double[ROWS] x, slope, noise, known, spread, sd, up, step, g, h
-    cdef Py_ssize_t[ROWS] kind
+    cdef double once, sign, share, odds, g, h, spread, slope, on_delta, ahead
+    cdef Cavity other
+    cdef Win win
+    cdef Cavity[ROWS] cavity
+    cdef double[ROWS] growth, up
+    cdef Py_ssize_t[ROWS] sd_class
     with nogil:
         while at < last:  # some rows, step by step, because a step waits for the one before
             n = min(ROWS, last - at)
             for r in range(n):
                 m = at + r
                 if (is_outside(judge[m], slopes.shape[1])
-                        or is_outside(place[m], pair_variance.shape[0])):
+                        or is_outside(pair[m], pair_variance.shape[0])):
                     outside = True
                     break
-                a, w, v = slopes[0, judge[m]], slopes[1, judge[m]], pair_variance[place[m]]
-                t, s = min(amount[m], 1.0) * tau[m], min(amount[m], 1.0) * score[m]
-                v /= max(1.0 - a * a * t * v, least[0])
-                x[r] = delta[m] - v * a * s
-                w /= max(1.0 - w * t * x[r] * x[r], least[1])
-                b = a - w * x[r] * s
-                spread[r], slope[r], noise[r], known[r] = b * b * v, b, w, v
-                sd[r], up[r] = sqrt(spread[r] + w * (x[r] * x[r] + v)), b * x[r] + side[m]
+                once = min(amount[m], 1.0)
+                cavity[r] = cavity_of(delta[m], pair_variance[pair[m]], slopes[0, judge[m]],
+                                      slopes[1, judge[m]], side[m], once * tau[m],
+                                      once * score[m], &least[0])
             if outside:
                 break
             for r in range(n):
-                c, sign = 0, 2.0 * (outcome[at + r] > 0) - 1.0
-                while c < sds.shape[0] and sd[r] > sds[c]:
+                c = 0
+                while c < sd_classes.shape[0] and cavity[r].sd > sd_classes[c]:
                     c += 1
-                kind[r], step[r] = c, exp(min(sd[r], 33.0) * nodes[start[c], 0])
-                up[r] = exp(-min(max(sign * up[r], -200.0), 200.0))
+                sd_class[r] = c
+                growth[r] = 0.0
+                if spacing[c] > 0.0:
+                    growth[r] = exp(min(cavity[r].sd, LARGEST_SD) * spacing[c])
+                up[r] = exp(min(max(cavity[r].eta, -LARGEST_ETA), LARGEST_ETA))
             for r in range(n):
-                m, c, q, u, g[r], h[r] = at + r, kind[r], step[r], up[r], 0.0, 0.0
-                sign = 2.0 * (outcome[m] > 0) - 1.0
-                for sign in (sign, -sign):
-                    if sign * outcome[m] > -1:
-                        e, one, two, three = 1.0, 0.0, 0.0, 0.0
-                        for k in range(start[c], start[c + 1]):  # f at z and -z: sum and product
-                            both = u * (1.0 + e * e)
-                            t = 1.0 / (e * (1.0 + u * u) + both)
-                            both, t = (2.0 * e + both) * t, e * t
-                            one += nodes[k, 1] * both
-                            two += nodes[k, 1] * (both * both - 2.0 * t)
-                            three += nodes[k, 1] * both * (both * both - 3.0 * t)
-                            e = e * q if q > 1 else exp(sd[r] * nodes[k + 1, 0])
-                        e, t, u = 0.5 + 0.5 * sign * outcome[m], 1.0 - two / one, 1.0 / u
-                        g[r] += e * sign * t
-                        h[r] += e * (t * t - 1.0 + (3.0 * two - 2.0 * three) / one)
-            for r in range(n):
-                m, a = at + r, slopes[0, judge[at + r]]
-                t = slope[r] * g[r] + noise[r] * x[r] * (g[r] * g[r] - h[r])
-                w = min(max(h[r], least[2]), (1.0 - least[0]) / max(spread[r], least[2]))
-                w /= 1.0 - spread[r] * w
-                s = w * a * (x[r] + known[r] * t - delta[m])
-                new_score[m], new_tau[m], on_delta[m] = g[r] + s, w, t + a * s
+                m = at + r
+                c = sd_class[r]
+                other = cavity[r]
+                g = 0.0
+                h = 0.0
+                for sign in (1.0, -1.0):  # a win, and a loss; a tie is half of each
+                    share = 0.5 + 0.5 * sign * outcome[m]
+                    if share > 0.0:
+                        odds = 1.0 / up[r] if sign > 0 else up[r]
+                        win = average_win(odds, other.sd, growth[r], &z[start[c]],
+                                          &weight[start[c]], start[c + 1] - start[c])
+                        g += share * sign * win.score
+                        h += share * win.information
+                slope = slopes[0, judge[m]]
+                spread = other.slope * other.slope * other.variance
+                on_delta = other.slope * g + other.slope_variance * other.delta * (g * g - h)
+                h = min(max(h, least[2]), (1.0 - least[0]) / max(spread, least[2]))
+                new_tau[m] = h / (1.0 - spread * h)
+                # scores at the mean of the term, taken along to the present mean
+                ahead = other.delta + other.variance * on_delta - delta[m]
+                ahead *= new_tau[m] * slope
+                new_score[m] = g + ahead
+                new_delta_score[m] = on_delta + slope * ahead
             at += ROWS
     refuse(outside)

@@ -7,6 +7,7 @@ Hermite where sd is small, by the trapezoidal rule elsewhere.
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,19 +58,34 @@ def hermite_grid(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     return z, weight / weight.sum()
 
 
-@lru_cache(maxsize=1)
-def nodes_of_classes() -> tuple[np.ndarray, np.ndarray]:
-    """Where the nodes of each class of sd begin, and nodes z >= 0 with weights (K x 2).
+class ClassNodes(NamedTuple):
+    """Nodes z >= 0 with their weights (K), class of sd by class.
 
-    Each stands for z and -z, so that the weight of zero is half of itself. Where nodes are equally
-    far from each other, that distance stands in the place of zero.
+    Each stands for z and -z, so that the weight of zero is half of itself. Those of class c are
+    from ``start[c]`` to ``start[c + 1]``, and equally far apart by ``spacing[c]``; zero where they
+    are not (Gauss and Hermite).
     """
-    grids = [np.array(grid_for(sd)) for sd in (*SD_CLASSES, np.inf)]
-    halves = [grid[:, grid.shape[1] // 2 :] for grid in grids]
-    for kind, half in enumerate(halves):
-        half[:, 0] = half[0, 1] if kind > len(HERMITE_NODES) else 0.0, half[1, 0] / 2
-    start = np.cumsum([0, *(half.shape[1] for half in halves)])
-    return start, np.ascontiguousarray(np.hstack([*halves, np.zeros((2, 1))]).T)
+
+    start: np.ndarray
+    z: np.ndarray
+    weight: np.ndarray
+    spacing: np.ndarray
+
+
+@lru_cache(maxsize=1)
+def nodes_of_classes() -> ClassNodes:
+    """The nodes of every class of :data:`SD_CLASSES`, and of larger ones."""
+    nodes, weights, spacing = [], [], []
+    for kind, sd in enumerate((*SD_CLASSES, np.inf)):
+        z, weight = grid_for(sd)
+        middle = len(z) // 2
+        half = weight[middle:].copy()
+        half[0] /= 2
+        nodes.append(np.append(0.0, z[middle + 1 :]))
+        weights.append(half)
+        spacing.append(z[middle + 1] if kind > len(HERMITE_NODES) else 0.0)
+    start = np.cumsum([0, *map(len, nodes)])
+    return ClassNodes(start, np.concatenate(nodes), np.concatenate(weights), np.array(spacing))
 
 
 def nodes_by_sd(

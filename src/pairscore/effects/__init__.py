@@ -2,18 +2,20 @@
 
 Start with ``fit``: everything that was asked for, estimated together.
 
-    single_comparisons  the likelihood of comparisons one by one, and its maximum
-    circumstances       from settings to such rows, and from items' scores to theirs
-    propagation         effects of items with all else, by expectation propagation
-    item_posterior      the covariance of items' effects
-    item_variance       how much items differ: estimate, interval, and a test that they do not
-    projection          what of a context belongs to the items
-    judges              how sharp each judge is, and how often judges agree
-    abilities           a parameter for every item, without features
-    open_abilities      abilities of items that won, or lost, everything: open intervals
-    separation          where coefficients, effects and the tie parameter have no finite size
-    covariance          errors that allow for shared items and judges
-    fit                 the fit, in the terms of a model
+    rows                     from settings and data to single comparisons, and their likelihood
+    predictor                the linear predictor of comparisons, from items' scores and a fit
+    expectation_propagation  effects of items with all else
+    item_covariance          the covariance of items' effects
+    item_variance            how much items differ: estimate, interval, and a test
+    context                  what of a context belongs to the items
+    judges                   how sharp each judge is
+    panel                    how many judges there are, how often they agree, and their tastes
+    abilities                a parameter for every item, without features
+    open_abilities           abilities of items that won, or lost, everything: open intervals
+    separation               where coefficients, effects and ties have no finite size
+    parameter_covariance     errors that allow for shared items and judges
+    profile                  intervals by the profile likelihood
+    fit                      the fit, in the terms of a model
 
 Imports: errors, data, core, estimators.
 """

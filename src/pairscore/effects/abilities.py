@@ -1,13 +1,30 @@
-"""Abilities: a parameter for every item, without features."""
+"""Abilities: a parameter for every item, without features.
 
+When they have a maximum, by the graph of wins; their information beside effects of comparisons; and
+errors of their differences.
+"""
+
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from pairscore.core.pair_graph import sum_sides
+from pairscore.core.linalg import conjugate_gradients
+from pairscore.core.pair_graph import Pairs, sum_sides
+from pairscore.core.ties import TieRule
+from pairscore.data.comparisons import Comparisons
+from pairscore.data.items import read_names
+from pairscore.effects.item_covariance import (
+    Covariance,
+    FormedCovariance,
+    own_variance,
+    shared_variance,
+)
+from pairscore.effects.predictor import effect_columns
+from pairscore.effects.rows import RowDerivatives, RowsInformation, information_of_design
 from pairscore.errors import (
     PairscoreError,
     PairscoreWarning,
@@ -17,14 +34,17 @@ from pairscore.errors import (
 )
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.penalty import SEPARATION_L2
+from pairscore.estimators.results import Fit, Note
 from pairscore.estimators.separation import UNBEATEN
 from pairscore.estimators.settings import Settings
 
-if TYPE_CHECKING:
-    from pairscore.estimators.results import Note
+# Steps of quasi-variances shrink by a constant factor, to a relative one that shows in no digit.
+QUASI_STEPS, QUASI_CLOSE = 50, 1e-9
+MOST_ABILITIES = 3000  # of which an inverse is formed: a second, and 72 MB
+NEEDED = 1e-9  # share of the information of an effect that others leave, if it is determined
 
 
-def classical_abilities(settings: Settings) -> tuple[Settings, "list[Note]"]:
+def classical_abilities(settings: Settings) -> tuple[Settings, list[Note]]:
     """Settings of a fit with a parameter for every item, whose intervals are the classical ones."""
     if settings.inference in (None, "model"):
         return settings, []
@@ -40,7 +60,7 @@ def classical_abilities(settings: Settings) -> tuple[Settings, "list[Note]"]:
 
 def bound_abilities(
     data: FitData, settings: Settings, hold: bool = False
-) -> tuple[Settings, "list[Note]"]:
+) -> tuple[Settings, list[Note]]:
     """Settings under which the abilities of items without features have a maximum.
 
     They have one if every item can be reached from every other along wins, ties counting both ways
@@ -130,7 +150,7 @@ def grow_with_ties(data: FitData, settings: Settings) -> bool:
     return one_apart(len(data.X), winner, loser, left[tied], right[tied])
 
 
-def _bound_beside_ties(data: FitData, settings: Settings) -> tuple[Settings, "list[Note]"]:
+def _bound_beside_ties(data: FitData, settings: Settings) -> tuple[Settings, list[Note]]:
     """Settings under which abilities have a maximum beside a tie parameter, as they do without."""
     if not grow_with_ties(data, settings):
         return settings, []
@@ -170,7 +190,7 @@ def one_apart(
 
 def _hold_groups(
     data: FitData, settings: Settings, hold: bool, groups: str, shown: str
-) -> tuple[Settings, "list[Note]"]:
+) -> tuple[Settings, list[Note]]:
     """Settings for groups of items that never met: only a ridge says how they compare."""
     fall = f"the items fall into {groups} that were never compared with each other ({shown})"
     if settings.l2 == 0 and not hold:
@@ -185,3 +205,154 @@ def _hold_groups(
         " differences across groups with care."
     )
     return replace(settings, l2=l2), [(SeparationWarning, text)]
+
+
+class AbilityRows:
+    """Comparisons of a fit without features: n abilities, then k effects of comparisons.
+
+    The score of a comparison is D theta, D (M x (n + k)) with 1 at left, -1 at right and the
+    columns of the effects; a tie parameter is the last of the k and has no column. ``inverse`` is
+    that of the information, to which c 11' is added for the abilities, of which only differences
+    are known: that does not change how these vary, and centres abilities. ``eta`` (M) are the
+    scores of the comparisons by the fit.
+    """
+
+    def __init__(self, fit: Fit, data: Comparisons, eta: np.ndarray):
+        self.items = np.flatnonzero(data.compared)
+        self.n = len(self.items)
+        if self.n > MOST_ABILITIES:
+            raise PairscoreError(
+                f"abilities of {self.n} items need the inverse of a matrix of that size here, which"
+                f" is formed up to {MOST_ABILITIES} items; use residuals(model, kind='pearson')."
+            )
+        row_of_item = np.cumsum(data.compared) - 1
+        self.left, self.right = row_of_item[data.left], row_of_item[data.right]
+        rule = TieRule(fit.ties, fit.link)
+        self.has_tie_parameter = rule.has_parameter
+        columns = effect_columns(data, fit.effects, fit.side_effect, np.ones(len(data)))
+        self.columns = columns[:, :-1] if self.has_tie_parameter else columns
+        ones, rows = np.ones(len(data)), np.arange(len(data))
+        at = np.tile(rows, 2), np.append(self.left, self.right)
+        B = sparse.csr_array((np.append(ones, -ones), at), shape=(len(data), self.n))
+        self.D = sparse.csr_array(sparse.hstack([B, sparse.csr_array(self.columns)]))
+        s = rule.derivatives(eta, data.outcome.astype(float), fit.tie_parameter or 0.0)
+        amount = np.where(data.left == data.right, 0.0, data.amount)
+        parts = {name: amount * part for name, part in vars(s).items()}
+        self.s = RowDerivatives(**parts, delta=parts["eta"])
+        H, n = self.of(rows).information.toarray(), self.n
+        c, l2 = float(np.trace(H[:n, :n])) / n**2, fit.settings.l2
+        H[:n, :n] += l2 * np.eye(n) if l2 else c
+        self.inverse = _inverse_by_parts(H, n)
+
+    def of(self, rows: np.ndarray) -> RowsInformation:
+        """What some comparisons add to the score (n + k) and the information of theta, sparse."""
+        return information_of_design(self.D[rows], self.s.part(rows), self.has_tie_parameter)
+
+    def squares(self, in_eta: np.ndarray, in_t: np.ndarray) -> np.ndarray:
+        """J H^-1 J' of each comparison (M), J = dmu/deta D + dmu/dt."""
+        V, n, a, b = self.inverse, self.n, self.left, self.right
+        q = in_eta[:, None] * self.columns
+        if self.has_tie_parameter:
+            q = np.column_stack([q, in_t])
+        of_items = in_eta**2 * (V[a, a] + V[b, b] - 2 * V[a, b])
+        across = 2 * in_eta * np.einsum("ij,ij->i", q, V[a, n:] - V[b, n:])
+        return of_items + across + np.einsum("ij,ij->i", q @ V[n:, n:], q)
+
+
+def _inverse_by_parts(H: np.ndarray, n: int) -> np.ndarray:
+    """An inverse of H, of whose last k directions some may not be determined: these stay put."""
+    V = np.linalg.inv(H[:n, :n])
+    C, unit = V @ H[:n, n:], np.sqrt(np.diag(H)[n:])
+    size, axes = np.linalg.eigh((H[n:, n:] - H[n:, :n] @ C) / np.outer(unit, unit))
+    root = axes * np.where(size > NEEDED, 1 / np.sqrt(np.maximum(size, NEEDED)), 0.0)
+    along = np.vstack([-C, np.eye(len(H) - n)]) @ (root / unit[:, None])
+    inverse = along @ along.T
+    inverse[:n, :n] += V
+    return inverse
+
+
+def named_abilities(fit: Fit, names: Sequence[Any]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Abilities (k) of the items of these ids, and their covariance (k x k); None if none is one.
+
+    Of a fit without features, in which an item goes before an effect of the same name.
+    """
+    if fit.item_effects is None or not names:
+        return None
+    ids = read_names(names).ids
+    known = fit.item_effects.known(ids, np.empty(0))
+    if not np.any(known.row >= 0):
+        return None
+    if np.any(known.row < 0):
+        other = names[int(np.argmin(known.row))]
+        raise PairscoreError(
+            f"the fit has no item {other!r}, and has others that were named; ask for items alone."
+        )
+    first, second = (one.ravel() for one in np.meshgrid(known.row, known.row))
+    shared = shared_variance(fit.item_effects, first, second)
+    variance = fit.item_effects.std_error[first] ** 2
+    if fit.item_effects.component is not None:
+        variance = own_variance(fit.item_effects, first)
+    own = np.where(first == second, variance, shared)
+    return known.effect, own.reshape(len(names), len(names))
+
+
+def centred_variances(covariance: Covariance, pairs: Pairs, sigma2: float) -> np.ndarray:
+    """Variances (N) of effects less the mean of all that were compared.
+
+    Of n compared items it is V - sigma^2 / n, because V 1 = sigma^2 1: V 1 of a group of items is
+    what a ridge knows of their mean, and no comparison does. Where V is formed, each group of s
+    items is centred first, and sigma^2 (1 / s - 1 / n) is added, so that a ridge may be small.
+    """
+    if np.isinf(sigma2):
+        return covariance.diagonal
+    size = np.bincount(pairs.component)[pairs.component].astype(float)
+    n = max(int(np.count_nonzero(size > 1)), 1)
+    if not isinstance(covariance, FormedCovariance):
+        return np.maximum(covariance.diagonal - sigma2 / n, 0.0)
+    return covariance.centred_diagonal() + sigma2 * (1 / size - 1 / n)
+
+
+def quasi_variances(covariance: Covariance, along: np.ndarray) -> np.ndarray | None:
+    """q (N) with q_i + q_j about the variance of the difference of any two abilities.
+
+    Least squares of log(q_i + q_j) - log v_ij over all pairs (Firth and de Menezes 2004), by the
+    method of Gauss and Newton; ``along`` (N x k) is what effects of comparisons add to V. None
+    where V is not formed in one block, or of abilities without a law in blocks: these hold within
+    a block, and one of a single item has none.
+    """
+    if not isinstance(covariance, FormedCovariance):
+        return None
+    V = covariance.whole()
+    if V is not None:
+        return None if len(V) < 3 else _quasi_variances(V + along @ along.T)
+    if not covariance.is_free:
+        return None
+    q = np.full(len(along), np.nan)
+    for items, inverse in covariance.blocks():
+        if len(items) > 1:
+            own = inverse + along[items] @ along[items].T
+            v = own[0, 0] + own[1, 1] - 2 * own[0, 1]
+            q[items] = v / 2 if len(items) == 2 else _quasi_variances(own)
+    return q
+
+
+def _quasi_variances(V: np.ndarray) -> np.ndarray:
+    """Those of one block."""
+    own = np.diag(V)
+    wanted = own[:, None] + own - 2 * V
+    np.fill_diagonal(wanted, 1.0)
+    logs, q = np.log(wanted), own.copy()
+    for _ in range(QUASI_STEPS):
+        slope = 1 / (q[:, None] + q)
+        off = -np.log(slope) - logs
+        np.fill_diagonal(slope, 0.0)
+        np.fill_diagonal(off, 0.0)
+        squares = slope**2
+        information = squares + np.diag(squares.sum(axis=1))
+        wrong = np.sum(slope * off, axis=1)[:, None]
+        step = conjugate_gradients(information, wrong, close=QUASI_CLOSE)[0][:, 0]
+        step /= max(1.0, float(np.max(2 * step / q)))  # q stays positive
+        q = q - step
+        if np.max(np.abs(step) / q) < QUASI_CLOSE:
+            break
+    return q

@@ -2,41 +2,50 @@
 
 Without effects of items the likelihood of single comparisons is maximised, and slopes of judges
 step towards theirs in turn. With them everything is the posterior of
-:mod:`pairscore.effects.propagation` at the likeliest sigma^2.
+:mod:`pairscore.effects.expectation_propagation` at the likeliest sigma^2.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from pairscore.core.linalg import Basis
-from pairscore.core.pair_graph import Pairs
+from pairscore.core.linalg import Basis, square_root
 from pairscore.data.folds import feature_keys
-from pairscore.effects.abilities import bound_abilities, grow_with_ties, win_components
-from pairscore.effects.circumstances import (
-    PreparedFit,
-    comparison_scores,
-    effect_notes,
-    prepare_fit,
-)
-from pairscore.effects.covariance import (
+from pairscore.effects.abilities import (
+    bound_abilities,
     centred_variances,
-    joint_covariance,
-    matrix_root,
+    grow_with_ties,
     quasi_variances,
-    score_errors,
+    win_components,
 )
-from pairscore.effects.item_posterior import MOST_ITEMS, posterior_covariance
+from pairscore.effects.context import (
+    context_of_items,
+    in_words,
+    refuse_context_of_items,
+    widening,
+    with_projection,
+)
+from pairscore.effects.expectation_propagation import (
+    SOLVED,
+    Posterior,
+    near_posterior,
+    propagate,
+    scale_of_decided_rows,
+    start_posterior,
+    with_ridge_for_effects,
+)
+from pairscore.effects.item_covariance import MOST_ITEMS, posterior_covariance
 from pairscore.effects.item_variance import (
     REACH2,
     ItemVariance,
-    Search,
+    VarianceSearch,
     approach_variance,
     corrected_for_coefficients,
     explained_share,
     fit_item_variance,
     n_shared,
+    polish_variance,
     score_length,
     variance_interval,
     variance_score,
@@ -49,24 +58,18 @@ from pairscore.effects.judges import (
     with_slopes,
 )
 from pairscore.effects.open_abilities import with_open_abilities, within_components
-from pairscore.effects.projection import (
-    Projection,
-    context_of_items,
-    in_words,
-    refuse_context_of_items,
-    widening,
-    with_projection,
+from pairscore.effects.parameter_covariance import parameter_covariance
+from pairscore.effects.predictor import comparison_scores
+from pairscore.effects.rows import (
+    PreparedFit,
+    RowsMaximum,
+    SingleComparisons,
+    effect_notes,
+    maximise_rows,
+    maximum_at,
+    prepare_fit,
 )
-from pairscore.effects.propagation import (
-    Posterior,
-    near_posterior,
-    propagate,
-    scale_of_decided,
-    start_posterior,
-    with_ridge_for_effects,
-)
-from pairscore.effects.separation import Climbed, Separation, climb_held, endless
-from pairscore.effects.single_comparisons import Optimum, climb
+from pairscore.effects.separation import HeldMaximum, endless, maximise_held
 from pairscore.errors import (
     FewItemsWarning,
     NotConvergedWarning,
@@ -78,6 +81,7 @@ from pairscore.errors import (
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.penalty import SEPARATION_L2
+from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import (
     FEWEST_ITEMS,
     TEST_LEVEL,
@@ -90,11 +94,13 @@ from pairscore.estimators.results import (
 from pairscore.estimators.separation import SIDE, TIE, separation_note
 from pairscore.estimators.settings import Settings
 
-AT_MAXIMUM = 1e-7  # as `close` of the sweeps where effects have no law
-ROUNDS = 40  # of slopes and the rest in turn
-NOTICED = 1.01  # times the likeliest sigma^2: a correction that changes what else was found
-CLOSE = 0.001  # a move of a slope that is none
-FEWEST_ABILITIES = 3  # that met two opponents, from which a variance is estimated
+AT_MAXIMUM = 1e-7  # as `close` of sweeps to a maximum: the next step, which squares it, is rounding
+# Slopes and the rest in turn: slopes have errors of a tenth and more, of which CLOSE is a
+# hundredth; a study that takes more than ROUNDS swings for ever, and a note says so.
+CLOSE = 0.001
+ROUNDS = 40
+NOTICED = 1.01  # times the likeliest sigma^2: a smaller correction is not worth other sweeps
+FEWEST_ABILITIES = 3  # that met two opponents: two have one difference, and no variance
 NOT_SHRUNK: Note = (
     FewItemsWarning,
     "how far items differ cannot be estimated here, so that abilities are plain, and not shrunk.",
@@ -113,19 +119,23 @@ class JointFit:
     """What was found: the posterior, slopes and sigma^2 where there are any.
 
     ``alone`` and ``top`` are the fits without effects of items, and without and with what context
-    and side have of them; ``endless`` if some effect of comparisons has no finite size.
+    and side have of them (``is_projected``); ``endless`` if some effect of comparisons has no
+    finite size.
     """
 
-    prepared: PreparedFit
-    projection: Projection | None
+    held: HeldMaximum
     post: Posterior
-    alone: Optimum
-    top: Optimum
-    slopes: Slopes | None
-    variance: ItemVariance | None
-    settled: bool
-    separation: Separation | None = None
-    endless: bool = False
+    alone: RowsMaximum
+    top: RowsMaximum
+    endless: bool
+    is_projected: bool = False
+    variance: ItemVariance | None = None
+    slopes: Slopes | None = None
+    settled: bool = True
+
+    @property
+    def prepared(self) -> PreparedFit:
+        return self.held.prepared
 
     @property
     def n_projected(self) -> int:
@@ -151,16 +161,16 @@ def fit_effects(data: FitData, settings: Settings) -> Estimate:
         fit = _fit_free_abilities(data, settings)
         return replace(fit, settings=settings, notes=[NOT_SHRUNK, *notes, *fit.notes])
     if not settings.choose_item_effects:
-        return _found(data, settings, joint)
+        return _estimate(data, settings, joint)
     test = item_effects_test(joint)
     if test.used:
         chosen = replace(settings, item_effects=True)
-        fit = _found(data, chosen, _fit_jointly(data, prepared, chosen))
+        fit = _estimate(data, chosen, _fit_jointly(data, prepared, chosen))
         if fit.item_effects is not None and fit.item_effects.sigma2 > 0:
             return replace(fit, item_effects_test=test)
         test = replace(test, estimate_is_zero=True)
     needed = settings.by_comparison
-    fit = _found(data, settings, joint) if needed else fit_with_side(data, settings)
+    fit = _estimate(data, settings, joint) if needed else fit_with_side(data, settings)
     return replace(fit, item_effects_test=test)
 
 
@@ -170,8 +180,7 @@ def fit_with_side(data: FitData, settings: Settings) -> Estimate:
     if fit.side_effect is None or fit.recession is not None:
         return fit
     prepared = prepare_fit(data, settings, fit)
-    rows, theta = prepared.rows, np.append(fit.coef, fit.side_effect)
-    alone = Optimum(theta, rows.basis(rows.derivatives(theta)), 0, True)
+    alone = maximum_at(prepared.rows, np.append(fit.coef, fit.side_effect))
     return replace(fit, context_of_items=_context_of_items(settings, prepared, alone))
 
 
@@ -190,99 +199,249 @@ def item_effects_test(joint: JointFit) -> ItemEffectsTest:
     return ItemEffectsTest(score.p_value, seen, wins)
 
 
-def _found(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
+def _estimate(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
     """Everything that was found, in the terms of a model."""
-    prepared = joint.prepared
-    full = None
+    prepared, post, d = joint.prepared, joint.post, len(joint.prepared.rows.mean)
+    theta, basis = joint.without_projected(post.theta), post.basis
+    undetermined = joint.without_projected(basis.undetermined)[d:]
+    separation = joint.held.separation
+    recession = None if separation is None else separation.recession(theta)
+    full, covariance, errors = None, None, np.full(len(theta) - d, np.nan)
     if settings.inference is not None:
-        full = joint_covariance(data, settings, joint.post, joint.variance)
-    fit = _estimate(data, settings, joint, full)
-    judges, scale = None, scale_of_decided(joint.post, prepared.rows.amount)
+        full = parameter_covariance(data, settings, post, joint.variance)
+        covariance = joint.without_projected(full)
+        no_error = undetermined if recession is None else undetermined | recession.touched[d:]
+        if settings.free_abilities and grow_with_ties(data, settings):
+            no_error = np.append(no_error[:-1], True)
+        errors = np.where(no_error, np.nan, np.sqrt(np.diag(covariance)[d:]))
+    effects = Effects(prepared.names, prepared.kinds, theta[d:], errors)
+    scale = scale_of_decided_rows(post, prepared.rows.amount)
+    judges = None
     if joint.slopes is not None:
-        judges = judges_of_slopes(joint.post, joint.slopes, prepared, scale)
-    kept = _kept_effects(data, joint, fit, full) if settings.item_effects else None
-    assert fit.effects is not None
-    scores = data.X @ fit.coef + (0.0 if kept is None else kept.effect)
-    notes = [*fit.notes, *_settled_notes(settings, joint)]
+        judges = judges_of_slopes(post, joint.slopes, prepared, scale)
+    items = None
+    scores = data.X @ theta[:d]
+    if settings.item_effects:
+        items = _kept_effects(data, joint, theta[:d], full)
+        scores = scores + items.effect
+    notes = _separation_notes(data, joint, recession)
+    notes += [] if joint.top.converged else [_not_maximised(settings)]
+    notes += effect_notes(effects, undetermined, prepared.rows.usual_sizes)
+    notes += _settled_notes(settings, joint)
     notes += judge_notes(settings, prepared.rows.n_judges, judges)
-    if kept is not None and not kept.free and kept.n_shared < FEWEST_ITEMS:
-        rough = "roughly known from so few items, " if kept.sigma2 > 0 else ""
-        notes.append((FewItemsWarning, f"item effects are {rough}{kept.in_words}."))
+    notes += _few_items_notes(items)
     return replace(
-        fit,
-        difference=comparison_scores(scores, data.comparisons, fit.effects, judges),
+        prepared.plain,
+        coef=theta[:d],
+        side_effect=effects.of_kind("side").get("left"),
+        basis=Basis(basis.transform[:d], basis.open_directions[:d], basis.unit[:d]),
+        covariance=covariance,
+        difference=comparison_scores(scores, data.comparisons, effects, judges),
         decided_scale=scale,
+        n_iterations=joint.top.steps + post.n_sweeps,
+        effects=effects if prepared.names else None,
         judges=judges,
-        item_effects=kept,
+        item_effects=items,
         context_of_items=_context_of_items(settings, prepared, joint.alone, joint),
         notes=notes,
-        effects=fit.effects if prepared.names else None,
+        recession=recession,
+        n_parameters=basis.transform.shape[1] + (0 if post.averaged else data.n_independent),
     )
 
 
 def _fit_jointly(data: FitData, prepared: PreparedFit, settings: Settings) -> JointFit:
-    projection, start = None, prepared.first_theta()
+    """Theta, effects of items by their law, and slopes of judges."""
+    start = prepared.first_theta()
     if prepared.only_features:
-        post = start_posterior(prepared.rows, start, 0.0)
-        top = Optimum(post.theta, post.basis, 0, True)
-        climbed = Climbed(prepared, top, top, None)
+        top = maximum_at(prepared.rows, start)
+        held = HeldMaximum(prepared, top, top, None)
     else:
-        climbed = climb_held(data, settings, prepared, start, settings.tol)
-    prepared, alone, top, separation = climbed
-    rows = prepared.rows
-    fewest = FEWEST_ITEMS if len(rows.mean) else FEWEST_ABILITIES
-    varies = settings.item_effects and n_shared(rows) >= fewest and not climbed.endless
-    if varies and (rows.context.shape[1] or rows.sides.shape[1]):
-        rows, projection = with_projection(rows)
-        d = len(prepared.rows.mean)
-        start = np.insert(top.theta, d, np.zeros(len(rows.mean) - d))
-        top = climb(rows, start, settings.max_iter, settings.tol)
-    rows = rows.with_sure_ties(top.theta) if varies else rows
-    if not prepared.only_features or rows is not prepared.rows:
-        post = start_posterior(rows, top.theta, 0.0, basis=top.basis)
-    slopes, settled = None, not settings.judge_slopes
-    if varies and settled:
-        post = near_posterior(post, prepared)
+        held = maximise_held(data, settings, prepared, start, settings.tol)
+    law = _law_of_items(data, settings, held)
+    slopes, settled = None, True
+    if settings.judge_slopes:
+        post, slopes, settled = _fit_slopes(law, held.prepared)
+    else:
+        post = law.first_fit()
+    return replace(law.finish(post, slopes), slopes=slopes, settled=settled)
+
+
+def _fit_slopes(law: "ItemLaw", prepared: PreparedFit) -> tuple[Posterior, Slopes, bool]:
+    """Steps of the judges' slopes and fits of all else in turn; whether slopes settled."""
+    post = law.start()
+    slopes, settled = None, False
     for _ in range(ROUNDS):
-        if varies:
-            post = (search := approach_variance(post)).post
-            if settings.choose_l2:
-                post = replace(post, rows=with_ridge_for_effects(rows, top.theta, post))
-        if settled:
-            break
-        if not varies:
-            post = propagate(post, 0.0)
-        old = np.ones(1) if slopes is None else slopes.slope
+        post = law.fit(post)
+        last = np.ones(post.rows.n_judges) if slopes is None else slopes.slope
         slopes = step_slopes(post, slopes, prepared)
-        if varies and np.mean(post.eta**2) > RUNAWAY**2:  # no common order to measure judges by
-            slopes = Slopes.average(rows.n_judges, slopes.own[:0])
-            post = start_posterior(rows, top.theta, 0.0)
-        rows, post = with_slopes(rows, slopes), replace(post, rows=with_slopes(post.rows, slopes))
-        settled = bool(np.max(np.abs(slopes.slope - old)) < CLOSE)
+        if law.has_no_common_order(post):
+            slopes = Slopes.average(post.rows.n_judges, slopes.own[:0])
+            post = law.start()
+        post = replace(post, rows=with_slopes(post.rows, slopes))
+        settled = bool(np.max(np.abs(slopes.slope - last)) < CLOSE)
         if settled:
             break
-    variance = None
-    if not varies and settings.judge_slopes:
-        post = propagate(post, 0.0)
-    if varies:
-        search = search if search.post is post else Search(post)
+    assert slopes is not None
+    return post, slopes, settled
+
+
+def _law_of_items(data: FitData, settings: Settings, held: HeldMaximum) -> "ItemLaw":
+    """What the settings say of items' effects, as far as the comparisons allow."""
+    if settings.free_abilities:
+        sigma2 = data.weight_unit / settings.l2 if settings.l2 else np.inf
+        return FreeAbilities(held, sigma2, settings.judge_slopes)
+    rows = held.prepared.rows
+    fewest = FEWEST_ITEMS if len(rows.mean) else FEWEST_ABILITIES
+    if settings.item_effects and n_shared(rows) >= fewest and not held.endless:
+        return NormalEffects.of(held, settings)
+    return NoItemEffects(held)
+
+
+class ItemLaw(Protocol):
+    """How effects of items are fitted beside theta, with judges' slopes as the rows have them."""
+
+    def start(self) -> Posterior:
+        """Before the first sweep."""
+        ...
+
+    def fit(self, post: Posterior) -> Posterior:
+        """Theta and the effects, from a posterior near theirs."""
+        ...
+
+    def first_fit(self) -> Posterior:
+        """The same from the start, or from an earlier fit."""
+        ...
+
+    def has_no_common_order(self, post: Posterior) -> bool:
+        """Whether scores run off, so that slopes of judges have nothing to be measured by."""
+        ...
+
+    def finish(self, post: Posterior, slopes: Slopes | None) -> JointFit:
+        """What was found; ``slopes`` have stepped since the last fit, if there are any."""
+        ...
+
+
+@dataclass(frozen=True)
+class NoItemEffects:
+    """Items have no effects beyond their features."""
+
+    held: HeldMaximum
+
+    def start(self) -> Posterior:
+        top = self.held.top
+        return start_posterior(self.held.prepared.rows, top.theta, 0.0, basis=top.basis)
+
+    def fit(self, post: Posterior) -> Posterior:
+        return propagate(post, 0.0)
+
+    def first_fit(self) -> Posterior:
+        return self.start()  # at the maximum
+
+    def has_no_common_order(self, post: Posterior) -> bool:
+        return False
+
+    def finish(self, post: Posterior, slopes: Slopes | None) -> JointFit:
+        post = post if slopes is None else self.fit(post)
+        return JointFit(self.held, post, self.held.alone, self.held.top, self.held.endless)
+
+
+@dataclass(frozen=True)
+class FreeAbilities:
+    """Abilities of items at the maximum of the likelihood: with a ridge 1 / sigma^2, or without a
+    law (sigma^2 infinite).
+    """
+
+    held: HeldMaximum
+    sigma2: float
+    has_slopes: bool
+
+    def start(self) -> Posterior:
+        rows, theta = self.held.prepared.rows, self.held.top.theta
+        # slopes of judges need variances, else products with V will do, and none is formed
+        exact_items = None if self.has_slopes else 0
+        return start_posterior(rows, theta, self.sigma2, averaged=False, exact_items=exact_items)
+
+    def fit(self, post: Posterior) -> Posterior:
+        return propagate(post, self.sigma2, AT_MAXIMUM)
+
+    def first_fit(self) -> Posterior:
+        return self.fit(near_posterior(self.start(), self.held.prepared))
+
+    def has_no_common_order(self, post: Posterior) -> bool:
+        return False
+
+    def finish(self, post: Posterior, slopes: Slopes | None) -> JointFit:
+        post = post if slopes is None else self.fit(post)
+        post = replace(post, exact_items=MOST_ITEMS)
+        post = replace(post, covariance=post.new_covariance())
+        if len(post.theta):
+            post = post.with_information(SOLVED)
+        if post.share_of_coin != 1:
+            pairs, weight = post.rows.pairs, information_of_pairs(post)
+            covariance = posterior_covariance(pairs, weight, self.sigma2, exact_items=MOST_ITEMS)
+            post = replace(post, covariance=covariance)
+        converged = post.step_size < AT_MAXIMUM
+        top = RowsMaximum(self.held.top.theta, post.basis, post.n_sweeps, converged)
+        is_endless = self.held.endless or endless(post.rows, top)
+        return JointFit(self.held, post, top, top, is_endless)
+
+
+@dataclass
+class NormalEffects:
+    """Effects of items u ~ N(0, sigma^2), sigma^2 by maximum likelihood.
+
+    The items of ``rows`` have what context and side have of them as further features, and ``top``
+    is the maximum without effects. ``search`` is that of the last fit.
+    """
+
+    held: HeldMaximum
+    rows: SingleComparisons
+    top: RowsMaximum
+    choose_ridge: bool
+    is_projected: bool
+    search: VarianceSearch | None = None
+
+    @classmethod
+    def of(cls, held: HeldMaximum, settings: Settings) -> "NormalEffects":
+        rows, top = held.prepared.rows, held.top
+        is_projected = rows.context.shape[1] + rows.sides.shape[1] > 0
+        if is_projected:
+            d = len(rows.mean)
+            rows = with_projection(rows)
+            start = np.insert(top.theta, d, np.zeros(len(rows.mean) - d))
+            top = maximise_rows(rows, start, settings.max_iter, settings.tol)
+        rows = rows.with_sure_ties(top.theta)
+        return cls(held, rows, top, settings.choose_l2, is_projected)
+
+    def start(self) -> Posterior:
+        return start_posterior(self.rows, self.top.theta, 0.0, basis=self.top.basis)
+
+    def fit(self, post: Posterior) -> Posterior:
+        search = approach_variance(post)
+        if self.choose_ridge:
+            rows = replace(search.post.rows, ridge=self.rows.ridge)
+            rows = with_ridge_for_effects(rows, self.top.theta, search.post)
+            search = VarianceSearch(replace(search.post, rows=rows))
+        self.search = search
+        return search.post
+
+    def first_fit(self) -> Posterior:
+        return self.fit(near_posterior(self.start(), self.held.prepared))
+
+    def has_no_common_order(self, post: Posterior) -> bool:
+        return float(np.mean(post.eta**2)) > RUNAWAY**2
+
+    def finish(self, post: Posterior, slopes: Slopes | None) -> JointFit:
+        search = self.search
+        if search is None or slopes is not None:  # its scores are those of other slopes
+            search = VarianceSearch(post)
         post = fit_item_variance(search)
-        likeliest = variance_interval(post, search)
+        post, likeliest = polish_variance(post, variance_interval(post, search))
         variance = corrected_for_coefficients(post, likeliest)
         noticed = variance.sigma2 > NOTICED * likeliest.sigma2
         post = propagate(post, variance.sigma2 if noticed else likeliest.sigma2)
-    return JointFit(
-        prepared,
-        projection,
-        post,
-        alone,
-        top,
-        slopes,
-        variance,
-        settled,
-        separation,
-        climbed.endless,
-    )
+        joint = JointFit(self.held, post, self.held.alone, self.top, self.held.endless)
+        return replace(joint, variance=variance, is_projected=self.is_projected)
 
 
 def _fit_free_abilities(data: FitData, settings: Settings) -> Estimate:
@@ -293,58 +452,36 @@ def _fit_free_abilities(data: FitData, settings: Settings) -> Estimate:
     """
     component = None if settings.l2 > 0 else win_components(data)
     if component is None or component.max() <= 0:
-        return _found(data, settings, _fit_abilities(data, prepare_fit(data, settings), settings))
-    part, notes = within_components(data, component), list[Note]()
+        return _fit_abilities(data, settings)
+    notes = list[Note]()
     if np.any(component == 0):
         try:
-            joint = _fit_abilities(part, prepare_fit(part, settings), settings)
-            return with_open_abilities(data, settings, _found(part, settings, joint), component)
+            within = _fit_abilities(within_components(data, component), settings)
         except PairscoreError:  # which effects are not determined, of some comparisons
             component = np.where(component < 0, -1, 1 + np.arange(len(component)))
             notes = [ALL_OPEN]
-    held = replace(settings, l2=SEPARATION_L2 * data.weight_unit)
-    joint = _fit_abilities(data, prepare_fit(data, held), held)
-    fit = with_open_abilities(data, settings, _found(data, held, joint), component)
+        else:
+            return with_open_abilities(data, settings, within, component)
+    ridge = replace(settings, l2=SEPARATION_L2 * data.weight_unit)
+    fit = with_open_abilities(data, settings, _fit_abilities(data, ridge), component)
     return replace(fit, notes=[*notes, *fit.notes])
 
 
-def _fit_abilities(data: FitData, prepared: PreparedFit, settings: Settings) -> JointFit:
-    """The maximum of the likelihood over the items' abilities and theta, with a ridge if asked for.
-
-    Slopes of judges and the rest are stepped in turn.
-    """
-    sigma2 = data.weight_unit / settings.l2 if settings.l2 else np.inf
+def _fit_abilities(data: FitData, settings: Settings) -> Estimate:
+    """Abilities of all items at the maximum of the likelihood."""
+    prepared = prepare_fit(data, settings)
     if not settings.l2:
         refuse_context_of_items(prepared.rows, prepared.names)
-    climbed = climb_held(data, settings, prepared, prepared.first_theta(), settings.tol)
-    prepared, rows, theta = climbed.prepared, climbed.prepared.rows, climbed.top.theta
-    post, slopes = start_posterior(rows, theta, sigma2, averaged=False), None
-    settled = not settings.judge_slopes
-    post = near_posterior(post, prepared) if settled else post
-    for _ in range(ROUNDS):
-        post = propagate(post, sigma2, AT_MAXIMUM)
-        if settled:
-            break
-        old = np.ones(1) if slopes is None else slopes.slope
-        slopes = step_slopes(post, slopes, prepared)
-        rows = with_slopes(rows, slopes)
-        post = replace(post, rows=rows)
-        settled = bool(np.max(np.abs(slopes.slope - old)) < CLOSE)
-    exact = posterior_covariance(*_known_of_pairs(post), sigma2, exact_items=MOST_ITEMS)
-    post = replace(post, covariance=exact)
-    top = Optimum(theta, post.basis, post.n_sweeps, post.moved < AT_MAXIMUM)
-    found, is_endless = climbed.separation, climbed.endless or endless(rows, top)
-    return JointFit(prepared, None, post, top, top, slopes, None, settled, found, is_endless)
+    return _estimate(data, settings, _fit_jointly(data, prepared, settings))
 
 
-def _known_of_pairs(post: Posterior) -> tuple[Pairs, np.ndarray]:
-    """Pairs, and what is known of each (P): more than of coins, where ties are half wins."""
-    weight = post.rows.pair_information(post.derivatives)
-    return post.rows.pairs[0], weight / post.share_of_coin
+def information_of_pairs(post: Posterior) -> np.ndarray:
+    """What is known of each pair (P): more than of coins, where ties are half wins."""
+    return post.rows.pair_information(post.derivatives) / post.share_of_coin
 
 
 def _context_of_items(
-    settings: Settings, prepared: PreparedFit, alone: Optimum, joint: JointFit | None = None
+    settings: Settings, prepared: PreparedFit, alone: RowsMaximum, joint: JointFit | None = None
 ) -> dict[str, dict[str, Any]]:
     """What of context and side belongs to the items, with a sentence where there is one to say."""
     rows, names = prepared.rows, prepared.names
@@ -355,69 +492,27 @@ def _context_of_items(
     found = context_of_items(rows, alone, names)
     for column, one in enumerate(found.values()):
         kind = prepared.kinds[column]
-        if joint is not None and joint.projection is not None and not settings.side_by_judge:
+        if joint is not None and joint.is_projected and not settings.side_by_judge:
             d, q = len(rows.mean), joint.n_projected
             one["wider"] = widening(joint.post.basis.inverse, slice(d, d + q), d + q + column)
         one["in_words"] = in_words(names[column], one, kind, settings.item_effects)
     return found
 
 
-def _estimate(
-    data: FitData, settings: Settings, joint: JointFit, full: np.ndarray | None
-) -> Estimate:
-    """What was found, in the terms of a fit."""
-    prepared, post, d = joint.prepared, joint.post, len(joint.prepared.rows.mean)
-    theta, basis = joint.without_projected(post.theta), post.basis
-    undetermined = joint.without_projected(basis.undetermined)[d:]
-    covariance, errors = None, np.full(len(theta) - d, np.nan)
-    recession = None if joint.separation is None else joint.separation.recession(theta)
-    held = np.zeros(len(theta), dtype=bool) if recession is None else recession.touched
-    if full is not None:
-        covariance = joint.without_projected(full)
-        no_error = undetermined | held[d:]
-        if settings.free_abilities and grow_with_ties(data, settings):
-            no_error[-1] = True
-        errors = np.where(no_error, np.nan, np.sqrt(np.diag(covariance)[d:]))
-    effects = Effects(prepared.names, prepared.kinds, theta[d:], errors)
-    notes = prepared.plain.notes
-    if held.any():
-        words = {("side", "left"): SIDE, ("tie", "tie"): TIE}
-        effects_of = zip(prepared.kinds, prepared.names, strict=True)
-        names = [words.get(effect, effect[1]) for effect in effects_of]
-        names = [*data.comparisons.items.feature_names, *names]
-        shown = [name for name, of in zip(names, held, strict=True) if of]
-        others = [note for note in notes if note[0] is not SeparationWarning]
-        notes = [separation_note(shown), *others]
-    notes = [*notes, *([] if joint.top.converged else [_not_maximised(settings)])]
-    notes += effect_notes(effects, undetermined, prepared.rows.usual_sizes)
-    return replace(
-        prepared.plain,
-        coef=theta[:d],
-        side_effect=effects.of_kind("side").get("left"),
-        basis=Basis(basis.transform[:d], basis.open_directions[:d], basis.unit[:d]),
-        covariance=covariance,
-        n_iterations=joint.top.steps + post.n_sweeps,
-        notes=notes,
-        effects=effects,
-        recession=recession,
-        n_parameters=basis.transform.shape[1] + (0 if post.averaged else data.n_independent),
-    )
-
-
 def _kept_effects(
-    data: FitData, joint: JointFit, fit: Estimate, full: np.ndarray | None
+    data: FitData, joint: JointFit, coef: np.ndarray, full: np.ndarray | None
 ) -> ItemEffects:
     """What a model keeps of its items."""
-    post, d = joint.post, len(fit.coef)
+    post, d = joint.post, len(coef)
     rows, q = post.rows, joint.n_projected
     if not post.averaged:
         return _kept_abilities(data, joint, full)
     further = rows.X[:, d:] - rows.mean[d:]
     of_context = further @ post.theta[d : d + q]
     variance, share = post.covariance.diagonal, np.ones(len(rows.X))
-    root = np.zeros((d + q, 0)) if full is None else matrix_root(full[: d + q, : d + q])
+    root = np.zeros((d + q, 0)) if full is None else square_root(full[: d + q, : d + q])
     if post.sigma2 > 0:
-        variance, share = score_errors(post, d, root)
+        variance, share = _effect_errors(post, d, root)
     of_items, interval = _variance_beyond_features(joint, d, full)
     return ItemEffects(
         ids=data.comparisons.items.ids,
@@ -427,12 +522,12 @@ def _kept_effects(
         share=share,
         sigma2=of_items,
         interval=interval,
-        explained=explained_share(data, fit.coef, root[:d], of_items),
-        factor=score_length(data, fit.coef) / score_length(data, joint.top.theta[:d]),
+        explained=explained_share(data, coef, root[:d], of_items),
+        factor=score_length(data, coef) / score_length(data, joint.top.theta[:d]),
         n_shared=n_shared(rows),
         posterior_sigma2=post.sigma2,
-        pair_low=rows.pairs[0].low,
-        pair_high=rows.pairs[0].high,
+        pair_low=rows.pairs.low,
+        pair_high=rows.pairs.high,
         pair_weight=rows.pair_information(post.derivatives),
     )
 
@@ -444,8 +539,8 @@ def _kept_abilities(data: FitData, joint: JointFit, full: np.ndarray | None) -> 
     times a root of theta's covariance.
     """
     post, rows = joint.post, joint.post.rows
-    pairs, weight = _known_of_pairs(post)
-    C = np.zeros((len(rows.X), 0)) if full is None else -post.solved @ matrix_root(full)
+    pairs, weight = rows.pairs, information_of_pairs(post)
+    C = np.zeros((len(rows.X), 0)) if full is None else -post.solved @ square_root(full)
     variance = centred_variances(post.covariance, pairs, post.sigma2) + np.sum(C**2, axis=1)
     return ItemEffects(
         ids=data.comparisons.items.ids,
@@ -490,6 +585,28 @@ def _variance_beyond_features(
     return total, (max(total - float(low), 0.0), total + float(high))
 
 
+def _separation_notes(data: FitData, joint: JointFit, recession: Recession | None) -> list[Note]:
+    """Those of the fit of the pairs, and which parameters have no finite size."""
+    prepared = joint.prepared
+    notes = list(prepared.plain.notes)
+    if recession is None or not recession.touched.any():
+        return notes
+    words = {("side", "left"): SIDE, ("tie", "tie"): TIE}
+    effects = zip(prepared.kinds, prepared.names, strict=True)
+    names = [words.get((kind, name), name) for kind, name in effects]
+    names = [*data.comparisons.items.feature_names, *names]
+    shown = [name for name, held in zip(names, recession.touched, strict=True) if held]
+    others = [note for note in notes if note[0] is not SeparationWarning]
+    return [separation_note(shown), *others]
+
+
+def _few_items_notes(items: ItemEffects | None) -> list[Note]:
+    if items is None or items.free or items.n_shared >= FEWEST_ITEMS:
+        return []
+    rough = "roughly known from so few items, " if items.sigma2 > 0 else ""
+    return [(FewItemsWarning, f"item effects are {rough}{items.in_words}.")]
+
+
 def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
     notes: list[Note] = []
     none_found = settings.item_effects and joint.variance is None and joint.post.averaged
@@ -509,3 +626,21 @@ def _not_maximised(settings: Settings) -> Note:
         " max_iter, add a ridge (l2), or drop an effect."
     )
     return NotConvergedWarning, text
+
+
+def _effect_errors(post: Posterior, d: int, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Variance of each item's effect (N), and the share of its features' error in its score.
+
+    If coefficients move by D, scores move by X~ D with X~ = V X / sigma^2 = X - V L X, L the
+    Laplacian: the surer an item is by its own comparisons, the less it depends on the coefficients.
+    The error of X~ D is split, item
+    by item, into share times that of the item's own features, and a rest that is taken for
+    independent of other items.
+    """
+    X = post.rows.X - post.rows.mean
+    kept = (X - post.solved[:, : X.shape[1]]) @ root
+    of_features = X[:, :d] @ root[:d]
+    own, along = np.sum(of_features**2, axis=1), np.sum(of_features * kept, axis=1)
+    share = np.divide(along, own, out=np.ones(len(X)), where=own > 0)
+    rest = np.maximum(np.sum(kept**2, axis=1) - share**2 * own, 0.0)
+    return post.covariance.diagonal + rest, share

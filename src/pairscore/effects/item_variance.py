@@ -1,66 +1,91 @@
 """How much do items differ beyond their features? sigma^2 by maximum likelihood, with its interval.
 
-The derivative of the log-likelihood in x = log sigma^2 is (N/2)(rho - 1)
-(:mod:`pairscore.effects.propagation`). Where labels have hardly any noise, sigma^2 has no largest
-likely value; a weak prior on sigma, a Cauchy law of scale :data:`PRIOR_SD`, keeps the estimate
-finite, and the interval, which is of the likelihood alone, says that it is open above.
+The derivative of the log-likelihood in x = log sigma^2, its score, is (N/2)(rho - 1)
+(:mod:`pairscore.effects.expectation_propagation`). Where labels have hardly any noise, sigma^2 has
+no largest likely value; a weak prior on sigma, a Cauchy law of scale :data:`PRIOR_SD`, keeps the
+estimate finite, and the interval, which is of the likelihood alone, says that it is open above.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.interpolate import CubicHermiteSpline
 from scipy.special import gammaincc, ndtr, ndtri
 
 from pairscore.core.linalg import Basis
 from pairscore.core.links import Link
 from pairscore.core.optimise import solve_falling
 from pairscore.core.pair_graph import Pairs
-from pairscore.effects.propagation import Posterior, at_variance, propagate
-from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons, laplacian
+from pairscore.effects.expectation_propagation import Posterior, at_variance, propagate
+from pairscore.effects.item_covariance import POLISHED_ITEMS, FormedCovariance, are_blocks_formed
+from pairscore.effects.rows import RowDerivatives, SingleComparisons, laplacian
 from pairscore.estimators.fit_data import FitData
 
-PRIOR_SD = 6.25  # of item effects, times the link's slope at zero: 25 under logit
-SMALLEST, LARGEST = 1e-4, 500.0  # sigma^2 that are looked at, on the scale of logit
-STEPS, LONGEST = 12, 1.5  # of Newton's method in log sigma^2, and how far one may go
-APPROACH = 7  # sweeps at first, each with a sigma^2 of its own
-MOST_LAG = 0.5  # of a step in the next, in the approach
-LOOSE, ROUGH = 5e-3, 1e-3  # as `close` of the sweeps while sigma^2 is sought, and its interval
 TINY = float(np.finfo(float).tiny)
-PRECISION = 0.01  # of log sigma^2
-REACH2 = float(ndtri(0.975)) ** 2
-STEP = 0.1  # of log sigma^2 from the likeliest, for differences
-CLOSEST, FURTHEST = 0.02, 0.8  # looks at log sigma^2 that may be compared
-UNSETTLED = 10.0  # times what the last sweep moved: CLOSEST of looks after few sweeps
-MOST_OFF = 8.0  # the information of log sigma^2, from what its slope shows
-SURE = 0.1  # standard error of log sigma^2 below which its interval needs no further looks
+REACH2 = float(ndtri(0.975)) ** 2  # twice the fall of the log-likelihood at an end of the interval
+PRIOR_SD = 6.25  # of item effects, times the link's slope at zero: 25 under logit, hardly any prior
+SMALLEST, LARGEST = 1e-4, 500.0  # sigma^2 on the scale of logit: effects nobody sees, certainty
+
+# The search. A step of log sigma^2 is at most LONGEST, as far as one curvature is worth; after
+# STEPS, or where PRECISION (a tenth of the error that a thousand items leave) is reached, it ends.
+# Sweeps at a sigma^2 end at LOOSE while it is sought, and at ROUGH where its score counts.
+STEPS, LONGEST = 12, 1.5
+PRECISION = 0.01
+LOOSE, ROUGH = 5e-3, 1e-3
+# It begins with single sweeps, each at a sigma^2 of its own: seven reach what sweeps to the end at
+# three values of it do, at a third of the cost. Steps are lengthened by what terms lag behind, of
+# which more than half would be noise.
+APPROACH = 7
+MOST_LAG = 0.5
+# The curvature is a difference of two scores, if their places are further apart than CLOSEST, or
+# than UNSETTLED times what sweeps left unsettled there (below, it is noise), and nearer than
+# FURTHEST (beyond, it is another one); MOST_OFF is how far it may be from that of normal errors.
+CLOSEST, FURTHEST = 0.02, 0.8
+UNSETTLED = 10.0
+MOST_OFF = 8.0
+
+# The interval. Scores are taken at STEP from the likeliest, then further and further, LOOKS times
+# at most. Below the standard error SURE the log-likelihood is a parabola to two digits, and no
+# further ones are needed. An end is good if a score was taken nearer to it than OFF of its distance
+# from the likeliest; a step aims BEYOND it, so that it is interpolated; while the score is below
+# NOTICED it says nothing of how far, and the step may be WIDEST, which is also the largest standard
+# error that other errors allow for. STEEPER is how much the score in sigma^2 may grow towards zero.
+STEP = 0.1
+LOOKS = 20
+SURE = 0.1
+OFF = 0.15
+BEYOND = 1.1
+NOTICED = 0.03
+WIDEST = 2.0
+STEEPER = 3.0
+
 FLATTER = (16 * np.sqrt(3) / (15 * np.pi)) ** 2  # a logit averaged over a normal effect
-LEAST_GROWTH = 0.2  # of the score of sigma^2, times that at zero, in a first guess
-SYMMETRIC = 1e-3  # skewness below which a law is normal
-LEAST_LEFT = 0.01  # of the variance of the score of sigma^2, when parameters are as many as items
-SEEN = 0.1  # share of an item's effect that is seen, at least, when its error is worked out
-LOOKS = 20  # for an end of an interval
-OFF = 0.15  # from it to a look, relative
-NOTICED = 0.03  # a slope of the log-likelihood that has a part in where it ends
-BEYOND = 1.1  # times 1.92, where the second look for the end of an interval is
-STEEPER = 3.0  # of the slope in sigma^2 at zero, times that where so little of it is left
-WIDEST = 2.0  # standard error of log sigma^2 that is allowed for in other errors
+# Guards of divisions: of the first guess, of the score's variance where parameters are as many as
+# items, of the share of an effect that is seen; and the skewness below which a law is normal.
+LEAST_GROWTH = 0.2
+LEAST_LEFT = 0.01
+SEEN = 0.1
+SYMMETRIC = 1e-3
 
 
-class Look(NamedTuple):
-    """The slope of the log-likelihood in log sigma^2 and theta there, after sweeps so ``close``."""
+class VariancePoint(NamedTuple):
+    """The score of log sigma^2 at one value of it, and theta there.
 
-    slope: float
+    ``unsettled`` is what the sweeps left: the larger of their last move and what was asked for.
+    """
+
+    score: float
     theta: np.ndarray
-    close: float
+    unsettled: float
 
 
 @dataclass
-class Search:
-    """The slope of the log-likelihood in x = log sigma^2, wherever it was looked at."""
+class VarianceSearch:
+    """The score of x = log sigma^2, wherever it was evaluated, and the posterior at the last x."""
 
     post: Posterior
-    looks: dict[float, Look] = field(default_factory=dict)
+    points: dict[float, VariancePoint] = field(default_factory=dict)
 
     @property
     def unit(self) -> float:
@@ -71,62 +96,69 @@ class Search:
     def n_items(self) -> int:
         return int(np.count_nonzero(self.post.rows.compared))
 
-    def slope(self, x: float, close: float = ROUGH) -> float:
-        if x not in self.looks or close < self.looks[x].close:
-            self.post = post = propagate(self.post, float(np.exp(x)), close)
-            slope = 0.5 * self.n_items * (post.rho - 1)
-            self.looks[x] = Look(slope, post.theta, min(close, max(post.moved, post.drift)))
-        return self.looks[x].slope
+    def score(self, x: float, close: float = ROUGH) -> float:
+        """Of the log-likelihood at x, after sweeps so ``close``."""
+        if x not in self.points or close < self.points[x].unsettled:
+            post = propagate(self.post, float(np.exp(x)), close)
+            unsettled = min(close, max(post.step_size, post.trace_change))
+            score = 0.5 * self.n_items * (post.rho - 1)
+            self.points[x] = VariancePoint(score, post.theta, unsettled)
+            self.post = post
+        return self.points[x].score
 
-    def growth(self, x: float, near: float | None) -> float:
-        """How fast the slope falls at x: by two looks, or by the information at the first."""
+    def curvature(self, x: float, near: float | None) -> float:
+        """How fast the score falls at x: from another point, or by the information at x."""
         known = max(self.information(), TINY)
         if near is None:
             return known
-        between = (self.looks[near].slope - self.looks[x].slope) / (x - near)
+        between = (self.points[near].score - self.points[x].score) / (x - near)
         return float(np.clip(between, known / MOST_OFF, known * MOST_OFF))
 
     def nearest(self, x: float) -> float | None:
-        """Another place that was looked at, far enough for differences to mean something."""
-        here = self.looks[x].close
-        off = {other: abs(other - x) for other in self.looks}
-        for other in sorted(off, key=off.__getitem__):
-            if max(CLOSEST, UNSETTLED * max(here, self.looks[other].close)) < off[other] < FURTHEST:
+        """Another point, far enough for differences to mean something."""
+        distance = {other: abs(other - x) for other in self.points}
+        for other in sorted(distance, key=distance.__getitem__):
+            unsettled = max(self.points[x].unsettled, self.points[other].unsettled)
+            if max(CLOSEST, UNSETTLED * unsettled) < distance[other] < FURTHEST:
                 return other
         return None
 
-    def step_from(self, x: float, close: float) -> tuple[float, float]:
+    def newton_step(self, x: float, close: float) -> tuple[float, float]:
         """A step of Newton's method towards the likeliest x, and where it leads."""
-        step = (self.slope(x, close) - self.pull_of_prior(x)) / self.growth(x, self.nearest(x))
+        score = self.score(x, close) - self.prior_score(x)
+        step = score / self.curvature(x, self.nearest(x))
         return step, float(np.clip(x + np.clip(step, -LONGEST, LONGEST), *self.limits()))
 
     def curve(self, start: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where it was looked at closely, in order, with slopes and their derivatives.
+        """Settled points in order, with scores and their derivatives.
 
         None that is so near to ``start`` that differences are noise.
         """
-        near = {x for x in self.looks if 0 < abs(x - start) < STEP / 2}
-        xs = np.array(sorted(x for x in self.looks.keys() - near if self.looks[x].close <= ROUGH))
-        slopes = np.array([self.looks[x].slope for x in xs])
-        return xs, slopes, np.gradient(slopes, xs, edge_order=2 if len(xs) > 2 else 1)
+        near = {x for x in self.points if 0 < abs(x - start) < STEP / 2}
+        settled = {x for x in self.points if self.points[x].unsettled <= ROUGH}
+        xs = np.array(sorted(settled - near))
+        scores = np.array([self.points[x].score for x in xs])
+        return xs, scores, np.gradient(scores, xs, edge_order=2 if len(xs) > 2 else 1)
 
-    def fall(self, start: float, sign: float) -> tuple[np.ndarray, np.ndarray]:
-        """From ``start`` to the furthest look on one side of it: a fine grid, and how far the
-        log-likelihood has fallen.
-        """
-        xs, slopes, bends = self.curve(start)
-        side = np.flatnonzero((xs - start) * sign >= 0)[:: 1 if sign > 0 else -1]
-        return integral_by_cubics(xs[side], -slopes[side], -bends[side])
+    def fall(self, start: float, sign: float) -> "LikelihoodFall":
+        """Of the log-likelihood on one side of ``start``."""
+        xs, scores, bends = self.curve(start)
+        away = sign * (xs - start)
+        side = np.flatnonzero(away >= 0)
+        side = side[np.argsort(away[side])]
+        slopes = CubicHermiteSpline(away[side], -sign * scores[side], -bends[side])
+        return LikelihoodFall(float(away[side[-1]]), slopes.antiderivative())
 
     def information(self) -> float:
-        """Of x where it was looked at last, as if effects were seen with normal errors."""
+        """Of x where it was evaluated last, as if effects were seen with normal errors."""
         known = 1 - self.post.covariance.diagonal[self.post.rows.compared] / self.post.sigma2
         return 0.5 * float(np.sum(known**2))
 
     def penalised(self, x: float) -> float:
-        return self.slope(x) - self.pull_of_prior(x)
+        return self.score(x) - self.prior_score(x)
 
-    def pull_of_prior(self, x: float) -> float:
+    def prior_score(self, x: float) -> float:
+        """Minus the derivative of the log-density of the prior."""
         scale = (PRIOR_SD / self.post.rows.rule.link.pdf(np.zeros(1))[0]) ** 2
         return float(np.exp(x) / (np.exp(x) + scale))
 
@@ -134,21 +166,36 @@ class Search:
         return float(np.log(SMALLEST * self.unit)), float(np.log(LARGEST * self.unit))
 
 
+class LikelihoodFall(NamedTuple):
+    """How far the log-likelihood has fallen, as a function of the distance from the likeliest, up
+    to the ``furthest`` point: the integral of cubics through the scores (Hermite).
+    """
+
+    furthest: float
+    integral: Any
+
+    def distance(self, fall: float) -> float | None:
+        """Where it has fallen so far first; None if not yet."""
+        roots = self.integral.solve(fall, extrapolate=False)
+        return float(roots.min()) if len(roots) else None
+
+
 @dataclass(frozen=True)
 class ItemVariance:
-    """sigma^2 with its 95 % interval, and how theta moves with log sigma^2 within its error.
+    """sigma^2 with its 95 % interval, and how theta shifts with it.
 
-    ``lean`` (k) is that move for one standard error.
+    ``theta_shift`` (k) is the shift for one standard error of log sigma^2, which is ``log_error``.
     """
 
     sigma2: float
     low: float
     high: float
-    lean: np.ndarray
+    theta_shift: np.ndarray
+    log_error: float
 
 
 def corrected_for_coefficients(post: Posterior, variance: ItemVariance) -> ItemVariance:
-    """sigma^2 with what coefficients have taken of it, and its interval.
+    """sigma^2 with what coefficients have absorbed of it, and its interval.
 
     N items with effects that are seen up to an error of variance e show (sigma^2 + e) (N - k) / N
     about k coefficients, and e is taken off: f sigma^2 + (f - 1) e with f = N / (N - k) in place of
@@ -175,103 +222,142 @@ def corrected_for_coefficients(post: Posterior, variance: ItemVariance) -> ItemV
     )
 
 
-def approach_variance(post: Posterior) -> Search:
+def approach_variance(post: Posterior) -> VarianceSearch:
     """To near the likeliest sigma^2, which moves with every sweep."""
-    search = Search(post)
-    (lowest, highest), first = search.limits(), post.sigma2
-    if first == 0:
-        first = first_guess(post.rows, post.derivatives)
-    x, before = float(np.clip(np.log(max(first, TINY)), lowest + 1, highest - 1)), np.inf
+    search = VarianceSearch(post)
+    lowest, highest = search.limits()
+    first = post.sigma2 if post.sigma2 > 0 else first_variance(post.rows, post.derivatives)
+    x = float(np.clip(np.log(max(first, TINY)), lowest + 1, highest - 1))
+    last_step = np.inf
     for _ in range(APPROACH):
-        step, there = search.step_from(x, close=np.inf)
+        step, there = search.newton_step(x, close=np.inf)
         # terms follow sigma^2 with a lag, so steps shrink by about the same factor each
-        lag = min(max(step / before, 0.0), MOST_LAG)
-        x, before = float(np.clip(x + (there - x) / (1 - lag), lowest, highest)), step
-        if abs(step) < PRECISION and search.post.moved < ROUGH:
+        lag = min(max(step / last_step, 0.0), MOST_LAG)
+        x = float(np.clip(x + (there - x) / (1 - lag), lowest, highest))
+        last_step = step
+        if abs(step) < PRECISION and search.post.step_size < ROUGH:
             break
     search.post = at_variance(search.post, float(np.exp(x)))
     return search
 
 
-def fit_item_variance(search: Search) -> Posterior:
+def fit_item_variance(search: VarianceSearch) -> Posterior:
     """The posterior at the likeliest sigma^2, up to PRECISION, from one near it."""
-    limits, close = search.limits(), LOOSE
-    x = float(np.clip(np.log(max(search.post.sigma2, TINY)), limits[0], limits[1] - 1))
-    for _ in range(STEPS):
-        step, there = search.step_from(x, close)
-        if abs(step) < PRECISION and close == ROUGH:
-            break
-        x, close = (x, ROUGH) if abs(step) < PRECISION else (there, close)
-        if x in limits and x in search.looks:
-            break
-    else:
-        ends = min(x, limits[1] - 0.5), min(x, limits[1] - 0.5) + 0.3
-        x = solve_falling(search.penalised, *ends, limits=limits, xtol=PRECISION, rtol=1e-12)
-    if x <= limits[0]:
+    x = _likeliest(search)
+    if x <= search.limits()[0]:
         return propagate(search.post, 0.0)
-    search.slope(x)
+    search.score(x)
     return search.post
 
 
-def variance_interval(post: Posterior, search: Search) -> ItemVariance:
+def _likeliest(search: VarianceSearch) -> float:
+    """The log sigma^2 at which the penalised score is zero, by Newton's method."""
+    lowest, highest = search.limits()
+    x = float(np.clip(np.log(max(search.post.sigma2, TINY)), lowest, highest - 1))
+    close = LOOSE
+    for _ in range(STEPS):
+        step, there = search.newton_step(x, close)
+        if abs(step) >= PRECISION:
+            x = there
+        elif close == ROUGH:
+            return x
+        else:
+            close = ROUGH
+        if x in (lowest, highest) and x in search.points:
+            return x
+    x = min(x, highest - 0.5)
+    return solve_falling(
+        search.penalised, x, x + 0.3, limits=(lowest, highest), xtol=PRECISION, rtol=1e-12
+    )
+
+
+def variance_interval(post: Posterior, search: VarianceSearch) -> ItemVariance:
     """All sigma^2 whose log-likelihood is within 1.92 of the largest (likelihood ratio, 95 %)."""
     lowest, highest = search.limits()
     if post.sigma2 == 0:
-        search.slope(lowest)
-        return ItemVariance(0.0, 0.0, _end(search, lowest, highest, 0.7), np.zeros_like(post.theta))
-    x = min(search.looks, key=lambda one: abs(one - np.log(post.sigma2)))
-    search.slope(x - STEP)
-    sure = 1 / np.sqrt(search.growth(x, x - STEP)) < SURE
-    ends = [0.0, float("inf")]
-    if not sure:
-        ends[0] = _end(search, x, lowest, -STEP)
+        search.score(lowest)
+        high = _end(search, lowest, highest, 0.7)
+        return ItemVariance(0.0, 0.0, high, np.zeros_like(post.theta), WIDEST)
+    x = min(search.points, key=lambda one: abs(one - np.log(post.sigma2)))
+    search.score(x - STEP)
+    is_sure = 1 / np.sqrt(search.curvature(x, x - STEP)) < SURE
+    if not is_sure:
+        low = _end(search, x, lowest, -STEP)
         search.post = post
-        ends[1] = _end(search, x, highest, STEP)
+        high = _end(search, x, highest, STEP)
     xs, _, bends = search.curve(x)
     here = int(np.searchsorted(xs, x))
     error = min(1 / np.sqrt(max(-bends[here], 1e-12)), WIDEST)
     # the last step of Newton's method is too small for another sweep
-    last = np.clip(search.penalised(x) * error**2, -PRECISION, PRECISION)
-    sigma2, reach = post.sigma2 * float(np.exp(last)), float(np.exp(np.sqrt(REACH2) * error))
-    if sure:  # many items: the log-likelihood is a parabola
-        ends = [sigma2 / reach, sigma2 * reach]
-    lean = np.gradient(np.array([search.looks[one].theta for one in xs]), xs, axis=0)[here]
-    return ItemVariance(sigma2, ends[0], ends[1], error * lean)
+    last_step = np.clip(search.penalised(x) * error**2, -PRECISION, PRECISION)
+    sigma2 = post.sigma2 * float(np.exp(last_step))
+    if is_sure:  # many items: the log-likelihood is a parabola
+        reach = float(np.exp(np.sqrt(REACH2) * error))
+        low, high = sigma2 / reach, sigma2 * reach
+    thetas = np.array([search.points[one].theta for one in xs])
+    shift = error * np.gradient(thetas, xs, axis=0)[here]
+    return ItemVariance(sigma2, low, high, shift, error)
 
 
-def _end(search: Search, start: float, limit: float, step: float) -> float:
-    """Where the log-likelihood is 1.92 lower than at ``start``, on the way to a limit: by looks
-    further and further, and one near it. Zero or infinity where it does not fall as far.
+def polish_variance(post: Posterior, variance: ItemVariance) -> tuple[Posterior, ItemVariance]:
+    """The same with V formed in full, if it is not: sweeps at the likeliest sigma^2, and one more
+    step of Newton's method, by which the interval moves as well.
+
+    So the search costs what messages do, and ends where one with blocks of V throughout does.
     """
-    search.slope(start + step)
+    pairs = post.rows.pairs
+    is_formed = isinstance(post.covariance, FormedCovariance)
+    if post.sigma2 == 0 or is_formed or not are_blocks_formed(pairs, POLISHED_ITEMS):
+        return post, variance
+    exact = replace(post, sigma2=variance.sigma2, exact_items=POLISHED_ITEMS)
+    exact = replace(exact, covariance=exact.new_covariance()).with_information(ROUGH)
+    search = VarianceSearch(exact)
+    step = search.penalised(float(np.log(variance.sigma2))) * variance.log_error**2
+    factor = float(np.exp(np.clip(step, -LONGEST, LONGEST)))
+    moved = replace(
+        variance,
+        sigma2=factor * variance.sigma2,
+        low=factor * variance.low,
+        high=factor * variance.high,
+    )
+    return search.post, moved
+
+
+def _end(search: VarianceSearch, start: float, limit: float, step: float) -> float:
+    """Where the log-likelihood is 1.92 lower than at ``start``, on the way to a limit: by scores
+    further and further away, and one near it. Zero or infinity where it does not fall as far.
+    """
+    sign = float(np.sign(step))
+    search.score(start + step)
     for _ in range(LOOKS):
-        grid, fallen = search.fall(start, step)
-        if fallen[-1] >= REACH2 / 2:
-            beyond = int(np.argmax(fallen >= REACH2 / 2))
-            ends = slice(beyond - 1, beyond + 1)
-            end = float(np.interp(REACH2 / 2, fallen[ends], grid[ends]))
+        fall = search.fall(start, sign)
+        distance = fall.distance(REACH2 / 2)
+        if distance is not None:
+            end = start + sign * distance
             off = np.min(np.abs(search.curve(start)[0] - end))
-            if off < max(OFF * min(abs(end - start), 1.0), CLOSEST):
+            if off < max(OFF * min(distance, 1.0), CLOSEST):
                 return float(np.exp(end))
-            search.slope(end)
+            search.score(end)
             continue
-        last, left = float(grid[-1]), REACH2 / 2 - float(fallen[-1])
-        # where slopes fall with x, those in sigma^2 grow little, and the rest is about the slope
-        low = step < 0 and search.curve(start)[2][0] > 0 and STEEPER * search.slope(last) < left
-        if low or (limit - last) * step <= 0:
+        last = start + sign * fall.furthest
+        rest = REACH2 / 2 - float(fall.integral(fall.furthest))
+        # where scores fall with x, those in sigma^2 grow little, and the rest is about the score
+        rises = search.curve(start)[2][0] > 0
+        ends_at_zero = sign < 0 and rises and STEEPER * search.score(last) < rest
+        if ends_at_zero or (limit - last) * sign <= 0:
             break
-        search.slope(last + _further(search, last, step, left))
-    return 0.0 if step < 0 else float("inf")
+        search.score(last + _further(search, last, sign, rest))
+    return 0.0 if sign < 0 else float("inf")
 
 
-def _further(search: Search, last: float, step: float, left: float) -> float:
-    """A step to a little beyond where the log-likelihood seems to fall by what is ``left``."""
-    xs, slopes, bends = search.curve(last)
-    fall, growth = -float(np.interp(last, xs, slopes)), -float(np.interp(last, xs, bends))
-    fall, growth = max(fall * np.sign(step), 0.0), max(growth, TINY)
-    far = 2 * BEYOND * left / (fall + np.sqrt(fall**2 + 2 * BEYOND * growth * left))
-    most = FURTHEST if fall > NOTICED else WIDEST
-    return float(np.sign(step) * np.clip(far, STEP, most))
+def _further(search: VarianceSearch, last: float, sign: float, rest: float) -> float:
+    """A step to a little beyond where the log-likelihood seems to fall by the ``rest``."""
+    xs, scores, bends = search.curve(last)
+    slope = max(-sign * float(np.interp(last, xs, scores)), 0.0)
+    growth = max(-float(np.interp(last, xs, bends)), TINY)
+    far = 2 * BEYOND * rest / (slope + np.sqrt(slope**2 + 2 * BEYOND * growth * rest))
+    most = FURTHEST if slope > NOTICED else WIDEST
+    return sign * float(np.clip(far, STEP, most))
 
 
 class VarianceScore(NamedTuple):
@@ -337,17 +423,17 @@ def variance_score(rows: SingleComparisons, s: RowDerivatives, basis: Basis) -> 
     large as it says): this moves the mean by tr G, G = W'D'VAVDW with WW' = H, and the second
     cumulant by the factor 1 - [2 tr W'D'VAVAVDW - |G|^2] / tr (AV)^2 with V the information.
     """
-    pairs, score, information = rows.pairs[0], _pair_scores(rows, s), rows.pair_information(s)
+    pairs, score, information = rows.pairs, _pair_scores(rows, s), rows.pair_information(s)
     d, W = len(rows.mean), basis.transform
     Y, Z = rows.item_borders(s) @ W, (rows.X - rows.mean) @ W[:d]  # B'VDW, and DW = BZ
     squared = laplacian(pairs, information**2) @ Z
     G = Y.T @ Y - 2 * Z.T @ squared
     growth, of_three = _sums_over_neighbours(pairs, information)
-    taken = np.sum(Y * (laplacian(pairs, information) @ Y)) - 4 * np.sum(Y * squared)
-    taken += 4 * np.sum(Z * (laplacian(pairs, information**3) @ Z))
+    absorbed = np.sum(Y * (laplacian(pairs, information) @ Y)) - 4 * np.sum(Y * squared)
+    absorbed += 4 * np.sum(Z * (laplacian(pairs, information**3) @ Z))
     left = 1.0
     if growth > 0:
-        left = float(np.clip(1 - (2 * taken - np.sum(G**2)) / growth, LEAST_LEFT, 1.0))
+        left = float(np.clip(1 - (2 * absorbed - np.sum(G**2)) / growth, LEAST_LEFT, 1.0))
     two, three = _sums_over_neighbours(pairs, score**2)
     return VarianceScore(
         _beyond_pairs(pairs, score) + float(np.trace(G)),
@@ -361,30 +447,30 @@ def variance_score(rows: SingleComparisons, s: RowDerivatives, basis: Basis) -> 
 
 def n_shared(rows: SingleComparisons) -> int:
     """How many items met two opponents."""
-    pairs, _ = rows.pairs
+    pairs = rows.pairs
     one = np.ones(len(pairs.high))
     return int(np.count_nonzero(pairs.item_sums(one, one) > 1))
 
 
-def first_guess(rows: SingleComparisons, s: RowDerivatives) -> float:
+def first_variance(rows: SingleComparisons, s: RowDerivatives) -> float:
     """sigma^2 from a fit without effects of items that has few parameters.
 
     The score grows as x / (1 + a x) with x = sigma^2 (:meth:`VarianceScore.smallest_seen`).
     """
-    pairs = rows.pairs[0]
+    pairs = rows.pairs
     growth, _ = _sums_over_neighbours(pairs, rows.pair_information(s))
     first_order = max(_beyond_pairs(pairs, _pair_scores(rows, s)), 0.0) / max(growth, TINY)
     return first_order / max(1 - flattening(rows.rule.link) * first_order, LEAST_GROWTH)
 
 
 def flattening(link: Link) -> float:
-    """a of :func:`first_guess`: how an effect of variance x flattens the slope of a link."""
+    """a of :func:`first_variance`: how an effect of variance x flattens the slope of a link."""
     return 2 * FLATTER * float(4 * link.pdf(np.zeros(1))[0]) ** 2
 
 
 def _pair_scores(rows: SingleComparisons, s: RowDerivatives) -> np.ndarray:
     """The net score of every pair (P), as its low item sees it."""
-    pairs, place = rows.pairs
+    pairs, place = rows.pairs, rows.pair
     low_is_left = np.where(rows.left < rows.right, 1.0, -1.0)
     return np.bincount(place, low_is_left * s.delta, len(pairs.high))
 
@@ -415,20 +501,3 @@ def score_length(data: FitData, coef: np.ndarray) -> float:
     """Standard deviation of the scores that features give."""
     square = float(coef @ data.item_moments.covariance @ coef)
     return float(np.sqrt(max(square, np.finfo(float).tiny)))
-
-
-def integral_by_cubics(
-    x: np.ndarray, values: np.ndarray, slopes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The integral from ``x[0]`` of a function that is known at places in order (n), with slopes.
-
-    The function is a cubic from place to place (Hermite). Returns a fine grid from ``x[0]`` to
-    ``x[-1]``, and the integral up to each of its points.
-    """
-    t, h = np.linspace(0, 1, 33)[1:], np.diff(x)[:, None]
-    first, last = values[:-1, None], values[1:, None]
-    from_first = (1 - t) ** 2 * ((1 + 2 * t) * first + t * h * slopes[:-1, None])
-    from_last = t**2 * ((3 - 2 * t) * last + (t - 1) * h * slopes[1:, None])
-    grid = np.append(x[0], x[:-1, None] + h * t)
-    curve = np.append(values[0], from_first + from_last)
-    return grid, np.append(0.0, np.cumsum(0.5 * np.diff(grid) * (curve[1:] + curve[:-1])))

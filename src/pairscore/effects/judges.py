@@ -1,5 +1,4 @@
-"""Judges: how sharp each of them is, with shrinkage, as a slope and as a share of wrong votes; and
-how often they agree with each other and with themselves.
+"""Judges: how sharp each of them is, with shrinkage, as a slope and as a share of wrong votes.
 
 A slope is a judge's sharpness: slope ~ N(1, spread^2), and the slopes of the judges at hand average
 to exactly 1 (the prior alone would let all slopes shrink together while the scores grow). Judges of
@@ -7,43 +6,41 @@ whom the votes say too little have no slope of their own.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize_scalar
-from scipy.special import fdtrc
 
 from pairscore.core.normal_average import averaged_derivatives, normal_grid
-from pairscore.core.quantiles import p_in_words
-from pairscore.core.sandwich import sum_per_item, sum_per_pair
-from pairscore.core.shares import ItemPairs, share_interval, weighted_mean
 from pairscore.core.ties import OutcomeLaw
-from pairscore.data.comparisons import Comparisons
-from pairscore.effects.circumstances import PreparedFit, judge_names
-from pairscore.effects.item_posterior import MOST_ENTRIES, FormedCovariance
-from pairscore.effects.propagation import Cavities, Posterior, cavities
-from pairscore.effects.single_comparisons import SingleComparisons, rows_times
+from pairscore.effects.expectation_propagation import Cavities, Posterior, cavities
+from pairscore.effects.item_covariance import MOST_ENTRIES, FormedCovariance
+from pairscore.effects.panel import FEW_JUDGES
+from pairscore.effects.predictor import judge_labels
+from pairscore.effects.rows import PreparedFit, SingleComparisons, scale_rows
 from pairscore.errors import FewJudgesWarning, SeparationWarning, plural
 from pairscore.estimators.results import REACH, Judges, Note
 from pairscore.estimators.settings import Settings
 
-SMALLEST_SPREAD = 0.02  # judges who differ less than this are alike
-LARGEST_SPREAD = 2.0  # beyond, a third of the judges would vote against the others
-CONTRADICTING = 0.99 * LARGEST_SPREAD  # spread of slopes that would rather be endless
-FEW_JUDGES = 10  # below, intervals hold for these judges
-FEWEST_EFFECTIVE = 3.0  # as many judges who are equally busy, of ten or more: 2 degrees of freedom
-FEWEST_ANSWERS = 5  # of a judge whose taste is tested
-MOST_JUDGES = 100  # whose tastes are tested
-MOST_TESTED, MOST_NUMBERS = 50_000, 4_000_000  # comparisons, and times features: a second at most
-MOST_TASTED = 300  # items without features
-TINY_SHARE = 1e-9  # of the largest standard deviation: a column that does not vary
-CLEARLY = 0.05  # level at which judges are said to differ
+# The spread of slopes: below the least one judges are alike for any use, beyond the largest a third
+# of them would vote against the others, and near it (CONTRADICTING) it would rather be endless.
+SMALLEST_SPREAD, LARGEST_SPREAD = 0.02, 2.0
+CONTRADICTING = 0.99 * LARGEST_SPREAD
+N_SPREADS = 100  # that are averaged over, 5 % apart: finer changes no error by a thousandth
+ENOUGH_INFORMATION = 4.0  # of a slope, to have one: a standard error of a half, below mostly prior
+# Of what is known of a slope, at least LEAST_KNOWN is left by items and theta: the share is that of
+# linear equations, and noise where it is small; NO_INFORMATION keeps divisions.
+LEAST_KNOWN, NO_INFORMATION = 0.05, 1e-9
 MOST_KNOWN = 0.9  # share of comparisons that an earlier fit had, to start from its slopes
-ENOUGH_INFORMATION = 4.0  # of a slope: a standard error of a half
-N_SPREADS = 100  # that are averaged over
-MOST_LOOKS = 400  # slopes whose share of wrong votes is worked out
-SHOWN_PAIRS = 1000  # comparisons that stand for all in the share of wrong votes
+# Steps of slopes: beyond LONGEST_STEP the rest has to follow first; one that leads back by more
+# than SWINGS_ON of the last would not die away, and is halved, to LEAST_DAMPING: less would creep.
+LONGEST_STEP = 0.5
+SWINGS_ON = 0.7
+LEAST_DAMPING = 0.1
+# The share of wrong votes is a smooth function of the slope: worked out at some slopes, over some
+# comparisons, so that thousands of judges cost what hundreds do; it is shown with two digits.
+MOST_SLOPES = 400
+SHOWN_PAIRS = 1000
 
 
 def spread_of_slopes(slope: np.ndarray, variance: np.ndarray) -> float:
@@ -117,11 +114,11 @@ class VotesSeen:
         z, chance = normal_grid(0.0) if np.any(sd > 0) else (np.zeros(1), np.ones(1))
         size = np.abs(self.delta[some, None] + sd[:, None] * z)
         weight = self.amount[some, None] * chance
-        looked_at = np.unique(slopes)
-        if len(looked_at) > MOST_LOOKS:  # the share is a smooth function of the slope
-            looked_at = np.linspace(looked_at[0], looked_at[-1], MOST_LOOKS)
-        shares = [self.law.share_flipped(one * size, weight) for one in looked_at]
-        return np.interp(slopes, looked_at, shares)
+        shown = np.unique(slopes)
+        if len(shown) > MOST_SLOPES:  # the share is a smooth function of the slope
+            shown = np.linspace(shown[0], shown[-1], MOST_SLOPES)
+        shares = [self.law.share_flipped(one * size, weight) for one in shown]
+        return np.interp(slopes, shown, shares)
 
 
 def judge_table(
@@ -144,11 +141,6 @@ def judge_table(
         wrong(slope - REACH * std_error),
         spread,
     )
-
-
-LONGEST_STEP = 0.5
-SWINGS_ON = 0.7  # of the last step, from which on steps to and fro do not die away
-SMALLEST_SHARE = 0.1  # of a step
 
 
 @dataclass(frozen=True)
@@ -182,7 +174,7 @@ def slope_equations(post: Posterior) -> SlopeEquations:
         (np.ones(len(linear)), (rows.judge, np.arange(len(linear)))),
         shape=(n_judges, len(linear)),
     )
-    of_effects = (by_judge @ rows_times(linear, rows.columns)).toarray()
+    of_effects = (by_judge @ scale_rows(linear, rows.columns)).toarray()
     of_ties = [by_judge @ (s.eta_t * center)] * rows.rule.has_parameter
     across = np.column_stack([on_items @ (rows.X - rows.mean), of_effects, *of_ties])
     across -= on_items @ post.solved
@@ -192,8 +184,8 @@ def slope_equations(post: Posterior) -> SlopeEquations:
     left = known - _through_items(post, on_items)
     left -= np.sum((across @ post.basis.transform) ** 2, axis=1)
     share = np.divide(left, alone, out=np.ones(n_judges), where=alone > 0)
-    information = np.clip(share, 0.05, 1.0) * information
-    return SlopeEquations(score, known, np.maximum(information, 1e-9))
+    information = np.clip(share, LEAST_KNOWN, 1.0) * information
+    return SlopeEquations(score, known, np.maximum(information, NO_INFORMATION))
 
 
 def _slope_scores(post: Posterior, others: Cavities) -> tuple[np.ndarray, np.ndarray]:
@@ -231,7 +223,7 @@ class Slopes:
     """Slopes of all judges (J) with their variance, and the spread among them.
 
     Judges who are not among those with slopes of their ``own`` are taken for average. ``step`` is
-    the last one that the equations asked for, and ``taken`` the share of it that was gone.
+    the last one that the equations asked for, and ``damping`` the share of it that was gone.
     """
 
     slope: np.ndarray
@@ -239,7 +231,7 @@ class Slopes:
     spread: float
     own: np.ndarray
     step: np.ndarray | None = None
-    taken: float = 1.0
+    damping: float = 1.0
 
     @classmethod
     def average(cls, n_judges: int, own: np.ndarray) -> "Slopes":
@@ -265,23 +257,23 @@ def step_slopes(post: Posterior, before: Slopes | None, prepared: PreparedFit) -
     kept = 1 / (equations.information[own] + 1 / spread**2)
     step = kept * (equations.score[own] - (slope - 1) / spread**2)
     step -= kept / kept.sum() * step.sum()  # slopes keep their average
-    step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
-    taken = _share_to_take(step, before)
+    step *= LONGEST_STEP / max(float(np.abs(step).max()), LONGEST_STEP)
+    damping = _damping(step, before)
     slopes, variance = np.ones(n_judges), np.zeros(n_judges)
-    slopes[own], variance[own] = slope + taken * step, variance_over_spreads(free, alone)
-    after = Slopes(slopes, variance, spread, own, step, taken)
+    slopes[own], variance[own] = slope + damping * step, variance_over_spreads(free, alone)
+    after = Slopes(slopes, variance, spread, own, step, damping)
     return _as_before(after, prepared) if is_first else after
 
 
-def _share_to_take(step: np.ndarray, before: Slopes) -> float:
+def _damping(step: np.ndarray, before: Slopes) -> float:
     """Half of the share before, if a step leads back about as far as the last one came.
 
     Slopes and the rest are found in turn, and with few judges might swing about the maximum.
     """
     last = before.step
     if last is None or float(step @ last) > -SWINGS_ON * float(last @ last):
-        return before.taken
-    return max(before.taken / 2, SMALLEST_SHARE)
+        return before.damping
+    return max(before.damping / 2, LEAST_DAMPING)
 
 
 def _as_before(slopes: Slopes, prepared: PreparedFit) -> Slopes:
@@ -293,9 +285,9 @@ def _as_before(slopes: Slopes, prepared: PreparedFit) -> Slopes:
     if earlier is None or earlier.n_comparisons.sum() < MOST_KNOWN * prepared.rows.n_comparisons:
         return slopes
     own, found = slopes.own, np.array([earlier.slope, earlier.std_error**2])
-    known = dict(zip(judge_names(earlier.name), found.T, strict=True))
+    known = dict(zip(judge_labels(earlier.name), found.T, strict=True))
     slope, variance = slopes.slope.copy(), slopes.variance.copy()
-    for judge, name in zip(own, judge_names(prepared.judges[own]), strict=True):
+    for judge, name in zip(own, judge_labels(prepared.judges[own]), strict=True):
         slope[judge], variance[judge] = known.get(name, (slope[judge], variance[judge]))
     slope[own] -= slope[own].mean() - 1  # slopes keep their average
     return replace(slopes, slope=slope, variance=np.nan_to_num(variance))
@@ -314,244 +306,10 @@ def judges_of_slopes(
     error = np.full(rows.n_judges, spread if spread else np.nan)
     error[slopes.own] = np.sqrt(slopes.variance[slopes.own])
     number = np.bincount(rows.judge, prepared.rows.amount, rows.n_judges)
-    unsure = np.sqrt(post.covariance.pair_variance[rows.pairs[1]])
+    unsure = np.sqrt(post.covariance.pair_variance[rows.pair])
     law = OutcomeLaw(rows.rule, rows.tie(post.theta), scale)
     votes = VotesSeen(law, post.delta, rows.amount, unsure)
     return judge_table(prepared.judges, number, slopes.slope, error, spread, votes)
-
-
-# -- agreement -------------------------------------------------------------------------------------
-
-AGREEMENT_WORDS = {
-    "between": "two judges named the same winner in {share} of the pairs that both compared",
-    "within": "judges who compared a pair again named the same winner in {share} of cases",
-}
-WHICH_SCORE = {"between": "one score for all judges", "within": "a score"}
-
-
-def judge_agreement(data: Comparisons, accuracy: float = np.nan) -> dict[str, dict[str, Any]]:
-    """How often two answers on the same pair of items agree: ``between`` judges, ``within`` one.
-
-    Ties count neither way, as in the accuracy: two answers agree if both name the same winner. A
-    pair of items counts once, however often it was compared (within: once for each judge), with the
-    share of its couples of answers that agree. ``share`` is the mean, ``low`` and ``high`` its 95 %
-    interval by Wilson's formula, for as many independent pairs (``n_effective``) as the ``n_pairs``
-    are worth that share items (:func:`~pairscore.core.shares.share_interval`). A row counts as
-    often as its ``count`` says; weights play no part. No entry where no pair has two answers.
-
-    If left wins a pair with probability p, two answers agree with a = 1 - 2 p (1 - p), and the best
-    score predicts max(p, 1 - p) = (1 + sqrt(2 a - 1)) / 2 of them; the root is concave, so that
-    over all pairs no score predicts more than ``ceiling`` = (1 + sqrt(2 share - 1)) / 2;
-    ``ceiling_high`` is that of ``high``. Both are None where independent pairs are too few to say,
-    and where the ceiling is below ``accuracy``, which some score has: answers of careful judges
-    beside careless ones agree less often than one score predicts them.
-    """
-    answers = _answers(data)
-    if answers is None:
-        return {}
-    pair, wins, items = answers
-    number = wins.sum(axis=1)
-    total = np.column_stack([np.bincount(pair, side) for side in wins.T])
-    own = np.bincount(pair, number**2)
-    own_alike = np.bincount(pair, (wins**2).sum(axis=1))
-    between = total.sum(axis=1) ** 2 - own, (total**2).sum(axis=1) - own_alike, items
-    within = number * (number - 1), (wins * (wins - 1)).sum(axis=1), items[pair]
-    found = {}
-    for kind, (couples, alike, of_items) in (("between", between), ("within", within)):
-        if np.any(repeated := couples > 0):
-            shares, pairs = alike[repeated] / couples[repeated], of_items[repeated]
-            found[kind] = _agreement(kind, shares, ItemPairs(*pairs.T), accuracy)
-    return found
-
-
-def _answers(data: Comparisons) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """For each judge and pair of items: the pair's number, (A,), and how often either won, (A, 2).
-
-    And the two items of each pair, (P, 2). Without rows of an unknown judge.
-    """
-    names, judge, named = judge_codes(data)
-    used = np.flatnonzero(named & (data.left != data.right) & (data.outcome != 0))
-    count = np.ones(len(data)) if data.count is None else data.count
-    used = used[count[used] > 0]
-    if not len(used):
-        return None
-    swapped = data.left[used] > data.right[used]
-    first_won = (data.outcome[used] > 0) != swapped
-    _, first, pair = np.unique(data.pair[used], return_index=True, return_inverse=True)
-    items = np.column_stack([data.left[used][first], data.right[used][first]])
-    keys, row = np.unique(pair * len(names) + judge[used], return_inverse=True)
-    wins = [np.bincount(row, count[used] * won, len(keys)) for won in (first_won, ~first_won)]
-    return keys // len(names), np.column_stack(wins), items
-
-
-def _agreement(kind: str, shares: np.ndarray, pairs: ItemPairs, accuracy: float) -> dict[str, Any]:
-    """The mean of shares with its interval, the ceiling that follows, and both in words."""
-    n = len(shares)
-    mean = weighted_mean(shares, np.ones(n), np.ones(n))
-    interval = share_interval(mean, pairs)
-    found: dict[str, Any] = {
-        "share": mean.value,
-        "low": interval.low,
-        "high": interval.high,
-        "n_pairs": n,
-        "n_effective": interval.effective,
-        "ceiling": None,
-        "ceiling_high": None,
-    }
-    said = AGREEMENT_WORDS[kind].format(share=f"{mean.value:.0%}")
-    if not interval.is_enough:
-        few = f"{plural(n, 'pair', ',')}: too few to say how much a score could predict at best"
-        return found | {"in_words": f"{said} ({few})"}
-    ceiling, most = (0.5 + 0.5 * np.sqrt(max(2 * a - 1, 0.0)) for a in (mean.value, interval.high))
-    said += f" (95 %: {interval.low:.0%} to {interval.high:.0%}, from {plural(n, 'pair', ',')})"
-    if ceiling < accuracy:
-        return found | {"in_words": said}
-    words = (
-        f"{said}; at best, {WHICH_SCORE[kind]} could predict about {ceiling:.0%} (95 %: up to"
-        f" {most:.0%}) of such answers correctly"
-    )
-    return found | {"ceiling": float(ceiling), "ceiling_high": float(most), "in_words": words}
-
-
-# -- tastes ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Panel:
-    """The judges of some comparisons: how many, and of how many who are equally busy.
-
-    ``effective`` is (sum of n_j)^2 / sum of n_j^2, n_j the comparisons of each; ``all_named`` is
-    False if some comparison does not say who judged.
-    """
-
-    n_judges: int
-    effective: float
-    all_named: bool
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether they are enough to say how far other judges may differ."""
-        busy = self.effective >= FEWEST_EFFECTIVE
-        return self.all_named and self.n_judges >= FEW_JUDGES and busy
-
-    @property
-    def reason(self) -> str:
-        """Why they are not, although they are many; empty where they are few."""
-        if self.n_judges < FEW_JUDGES:
-            return ""
-        if not self.all_named:
-            return "not every comparison says who judged"
-        return "a few of them made most of the comparisons"
-
-    @property
-    def in_words(self) -> str:
-        return "this judge" if self.n_judges == 1 else f"these {self.n_judges:,} judges"
-
-
-def panel_of(data: Comparisons) -> Panel:
-    """Who judged, by weight times count, without comparisons of an item with itself."""
-    names, judge, named = judge_codes(data)
-    used = named & (data.left != data.right)
-    number = np.bincount(judge[used], data.amount[used], len(names))
-    number = number[number > 0]
-    effective = float(number.sum() ** 2 / (number @ number)) if len(number) else 0.0
-    return Panel(len(number), effective, bool(named.all()))
-
-
-def judge_codes(data: Comparisons) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Names of the judges, the place of each comparison's among them, and whether it has one."""
-    assert data.judge is not None
-    plain = data.judge if data.judge.dtype.kind not in "fO" else np.array(judge_names(data.judge))
-    names, judge = np.unique(plain, return_inverse=True)
-    is_name = [bool(name.strip()) and name not in ("None", "nan") for name in names.astype(str)]
-    return names, judge, np.array(is_name, dtype=bool)[judge]
-
-
-def judge_tastes(
-    data: Comparisons, link_score: np.ndarray, difference: np.ndarray, by_items: bool = True
-) -> dict[str, Any]:
-    """Do these judges weigh the features differently (without features: the items)?
-
-    ``link_score`` (M) is the derivative of each comparison's log-likelihood in its score
-    ``difference`` (M) at the fit. Where judges are alike, what their comparisons add to the
-    equations of the coefficients, u_m = link_score_m (x_left - x_right), does not depend on who
-    judged. Of several features, that part of u is taken off that goes along with
-    link_score_m difference_m, so that judges who are only less careful than others, whose
-    coefficients are all smaller by one factor, do not differ in taste. Among all
-    ways to give the comparisons to the judges, S_j = sum of u over judge j then has the covariance
-    n_j (1 - n_j / M) R, whatever comparisons of an item have in common. With the columns of u in
-    units of their standard deviation, R their correlations and k their number,
-
-        F = (sum_j |S_j|^2 / n_j) / ((J - 1) k)  over the same within judges, with (M - J) k,
-
-    is about F((J - 1) f, (M - J) f) with f = k^2 / tr R^2 (the ANOVA-type statistic; Brunner, Dette
-    and Munk 1997). Judges who were given different items could differ by these: F is divided by the
-    design effect of Rao and Scott (1981), the mean variance of S_j - (n_j / M) sum S where every
-    two comparisons may be dependent that share an item (:mod:`pairscore.core.sandwich`), over that
-    above; it is at least 1. Of many comparisons every n-th is taken; judges of very few are left
-    out.
-
-    Nothing where there are not two judges, or more items than MOST_TASTED without features.
-    """
-    names, judge, named = judge_codes(data)
-    if not by_items and len(data.items) > MOST_TASTED:
-        return {}
-    X = data.items.values if by_items else np.eye(len(data.items))
-    used = np.flatnonzero(named & (data.left != data.right) & (data.amount > 0))
-    step = -(-len(used) * X.shape[1] // MOST_NUMBERS)
-    used = used[:: max(step, -(-len(used) // MOST_TESTED))]
-    number = np.bincount(judge[used], minlength=len(names))
-    used = used[number[judge[used]] >= FEWEST_ANSWERS]
-    _, judge = np.unique(judge[used], return_inverse=True)
-    J, M = int(judge.max(initial=-1)) + 1, len(used)
-    if not 2 <= J <= MOST_JUDGES:
-        return {}
-    left, right = data.left[used], data.right[used]
-    score = data.amount[used] * link_score[used]
-    u, of_care = score[:, None] * (X[left] - X[right]), score * difference[used]
-    if u.shape[1] > 1 and of_care.any():
-        u = u - np.outer(of_care, of_care @ u / (of_care @ of_care))
-    u = u - u.mean(axis=0)
-    sd = np.sqrt(np.sum(u**2, axis=0) / (M - 1))
-    u = u[:, sd > TINY_SHARE * sd.max(initial=0.0)] / sd[sd > TINY_SHARE * sd.max(initial=0.0)]
-    k = u.shape[1]
-    if not k:
-        return {}
-    number = np.bincount(judge).astype(float)
-    of_judges = sparse.csr_array((np.ones(M), (judge, np.arange(M))), shape=(J, M)) @ u
-    between = float(np.sum(of_judges**2 / number[:, None]))
-    within = (M - 1) * k - between
-    f = k**2 / float(np.sum((u.T @ u / (M - 1)) ** 2))
-    df, df_error = (J - 1) * f, (M - J) * f
-    design_effect = _design_effect(u, judge, number, left, right) if by_items else 1.0
-    statistic = between / ((J - 1) * k) / (within / ((M - J) * k)) / design_effect
-    p = float(fdtrc(df, df_error, statistic))
-    weigh = "weigh the features differently" if by_items else "order the items differently"
-    these = Panel(J, J, True).in_words
-    words = f"{these} {weigh} ({p_in_words(p)})"
-    words = words if p <= CLEARLY else f"no sign that {words}"
-    return {
-        "n_judges": J,
-        "statistic": statistic,
-        "df": df,
-        "df_error": df_error,
-        "p": p,
-        "design_effect": design_effect,
-        "in_words": words,
-    }
-
-
-def _design_effect(
-    u: np.ndarray, judge: np.ndarray, number: np.ndarray, left: np.ndarray, right: np.ndarray
-) -> float:
-    """How much more judges' sums vary because comparisons share items; at least 1."""
-    (M, k), n_items, robust = u.shape, int(max(left.max(), right.max())) + 1, 0.0
-    for one, own in enumerate(number.tolist()):
-        part = ((judge == one) - own / M)[:, None] * u
-        of_items = sum_per_item(left, right, part, n_items)
-        of_pairs = sum_per_pair(left, right, part)
-        robust += float(np.sum(of_items**2) - np.sum(of_pairs**2)) / own
-    return max(robust / ((len(number) - 1) * k), 1.0)
 
 
 def judge_notes(settings: Settings, n_judges: int, judges: Judges | None) -> list[Note]:

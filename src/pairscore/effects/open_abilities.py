@@ -22,24 +22,29 @@ the difference of two items of different components is that of the one less that
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.special import ndtr
 
 from pairscore.core.linalg import conjugate_gradients
+from pairscore.core.optimise import Step, minimise, search_by_value
 from pairscore.core.ties import TieRule
-from pairscore.effects.circumstances import comparison_scores, effect_columns, judges_sharpness
-from pairscore.effects.item_posterior import own_variance, shared_variance
+from pairscore.effects.item_covariance import own_variance, shared_variance
+from pairscore.effects.predictor import comparison_scores, effect_columns, judges_sharpness
+from pairscore.effects.rows import scale_rows
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.penalty import SEPARATION_L2
 from pairscore.estimators.results import OF_COMPONENTS, Estimate, Fit
 from pairscore.estimators.settings import Settings
 
-DOUBLINGS, HALVINGS = 60, 80  # of the place where a probability is looked for
-STEPS, SHORTER = 60, 30  # of Newton's method for what a prior holds
-LONGEST, CLOSE = 5.0, 1e-9  # a step of it, and one that is none
-CG, FLAT = 1e-8, 1e-14  # residual of its equations, and a loss that is a rounding error
+# An end is bracketed by doublings from 1, which reach beyond any number, and halved to the last
+# bit, for all components at once.
+DOUBLINGS, HALVINGS = 60, 80
+# Newton's method for what a prior holds: its equations are solved up to SOLVED, and it ends one
+# step after a gap of SMALLEST_GAP per comparison.
+MAX_STEPS, SOLVED, SMALLEST_GAP = 100, 1e-8, 1e-13
 MOST_SHARED = 4_000_000  # entries of a covariance that are looked up; beyond, errors are added up
 
 
@@ -105,6 +110,14 @@ def _moves(
     return sparse.csr_array(entries, shape=(len(won), component.max() + 1))[:, 1:]
 
 
+class _LossAt(NamedTuple):
+    """Loss and gradient at some places, and the information of each comparison."""
+
+    loss: float
+    gradient: np.ndarray
+    information: np.ndarray
+
+
 @dataclass(frozen=True)
 class _Places:
     """Where a prior holds components: the largest sum n log P(win | eta + D g) less its penalty.
@@ -121,34 +134,29 @@ class _Places:
     total: np.ndarray
     size: np.ndarray
 
-    def value(self, g: np.ndarray) -> float:
+    def derivatives(self, g: np.ndarray) -> _LossAt:
         eta = self.eta + self.D @ g
-        won = self.rule.derivatives(eta, np.ones(len(eta)), self.t).value
+        s = self.rule.derivatives(eta, np.ones(len(eta)), self.t)
         penalty = 0.5 * SEPARATION_L2 * float(g @ (self.size * g + 2 * self.total))
-        return float(self.amount @ won) - penalty
+        pull = SEPARATION_L2 * (self.size * g + self.total)
+        return _LossAt(
+            penalty - float(self.amount @ s.value),
+            pull - self.D.T @ (self.amount * s.eta),
+            self.amount * np.maximum(s.eta_eta, 0.0),
+        )
+
+    def newton_step(self, g: np.ndarray, here: _LossAt, iteration: int) -> Step:
+        H = self.D.T @ scale_rows(here.information, self.D)
+        H = sparse.csr_array(H + SEPARATION_L2 * sparse.diags_array(self.size))
+        right = here.gradient[:, None]
+        direction = conjugate_gradients(H, right, close=SOLVED)[0][:, 0]
+        gap = float(here.gradient @ direction) / max(float(self.amount.sum()), 1.0)
+        return Step(direction, gap)
 
     def likeliest(self) -> np.ndarray:
         """By Newton's method, g (K)."""
-        g = np.zeros(len(self.size))
-        best = self.value(g)
-        for _ in range(STEPS):
-            eta = self.eta + self.D @ g
-            s = self.rule.derivatives(eta, np.ones(len(eta)), self.t, value=False)
-            slope = self.D.T @ (self.amount * s.eta) - SEPARATION_L2 * (self.size * g + self.total)
-            weight = self.amount * np.maximum(s.eta_eta, 0.0)
-            H = self.D.T @ (self.D * weight[:, None]) + SEPARATION_L2 * sparse.diags_array(
-                self.size
-            )
-            step = conjugate_gradients(sparse.csr_array(H), slope[:, None], close=CG)[0][:, 0]
-            step *= min(1.0, LONGEST / max(float(np.abs(step).max()), LONGEST))
-            for _ in range(SHORTER):
-                if (after := self.value(g + step)) >= best - FLAT * abs(best):
-                    break
-                step = step / 2
-            g, best = g + step, after
-            if np.abs(step).max() < CLOSE:
-                break
-        return g
+        start = np.zeros(len(self.size))
+        return minimise(self, start, MAX_STEPS, SMALLEST_GAP, search_by_value).params
 
 
 # -- intervals -------------------------------------------------------------------------------------

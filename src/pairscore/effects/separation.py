@@ -16,15 +16,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pairscore.effects.circumstances import ENDLESS, PreparedFit
-from pairscore.effects.single_comparisons import Optimum, SingleComparisons, climb
+from pairscore.data.comparisons import Comparisons
+from pairscore.effects.rows import (
+    ENDLESS,
+    PreparedFit,
+    RowsMaximum,
+    SingleComparisons,
+    maximise_rows,
+    prepare_fit,
+    prepare_rows,
+)
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.recession import Recession, explained_by_design, least_certain
+from pairscore.estimators.results import Fit
 from pairscore.estimators.separation import directions_between
 from pairscore.estimators.settings import Settings
 
-MOST_ROWS_OF_PROGRAM = 20_000  # comparisons of a linear program that looks for separation
+SMALLEST_GAP = 1e-13  # to the maximum, per comparison, that one more step closes
+MOST_ROWS_OF_PROGRAM = 20_000  # of the linear program that looks for separation: seconds
 NOT_SEEN = 1e-12  # eigenvalue, over the largest, of a direction that no comparison sees
 
 
@@ -62,7 +72,7 @@ class Separation:
         return rows.ridge + SEPARATION_L2 * more @ more.T
 
 
-class Climbed(NamedTuple):
+class HeldMaximum(NamedTuple):
     """The maximum over theta without effects of items.
 
     ``alone`` is where Newton's method got to, and ``top`` the maximum of what is held: the same
@@ -70,8 +80,8 @@ class Climbed(NamedTuple):
     """
 
     prepared: PreparedFit
-    alone: Optimum
-    top: Optimum
+    alone: RowsMaximum
+    top: RowsMaximum
     separation: Separation | None
 
     @property
@@ -83,35 +93,35 @@ class Climbed(NamedTuple):
         return endless(rows, self.alone) or bool(found.directions[-1].any())
 
 
-def climb_held(
+def maximise_held(
     data: FitData, settings: Settings, prepared: PreparedFit, start: np.ndarray, tol: float
-) -> Climbed:
+) -> HeldMaximum:
     """Newton's steps to the maximum, with a ridge along directions in which there is none."""
-    alone = climb(prepared.rows, start, settings.max_iter, tol)
+    alone = maximise_rows(prepared.rows, start, settings.max_iter, tol)
     found = find_separation(data, settings, prepared, alone)
     if found is None:
-        return Climbed(prepared, alone, alone, None)
+        return HeldMaximum(prepared, alone, alone, None)
     rows = replace(prepared.rows, ridge=found.ridge(prepared, data.item_moments.sd))
     prepared = replace(prepared, rows=rows)
-    top = climb(rows, start, settings.max_iter, tol)
-    return Climbed(prepared, alone, top, found)
+    top = maximise_rows(rows, start, settings.max_iter, tol)
+    return HeldMaximum(prepared, alone, top, found)
 
 
-def endless(rows: SingleComparisons, top: Optimum) -> bool:
+def endless(rows: SingleComparisons, top: RowsMaximum) -> bool:
     """Whether some effect of comparisons has no finite size, so that nothing can be said of items
     beside it.
     """
     return bool(np.any(_sizes_of_errors(rows, top)[len(rows.mean) :] > ENDLESS))
 
 
-def _sizes_of_errors(rows: SingleComparisons, top: Optimum) -> np.ndarray:
+def _sizes_of_errors(rows: SingleComparisons, top: RowsMaximum) -> np.ndarray:
     """Standard errors of theta times the usual size of what it multiplies."""
     unit = np.concatenate([rows.feature_units, rows.usual_sizes])
     return np.sqrt(np.diag(top.basis.inverse)) * unit
 
 
 def find_separation(
-    data: FitData, settings: Settings, prepared: PreparedFit, alone: Optimum
+    data: FitData, settings: Settings, prepared: PreparedFit, alone: RowsMaximum
 ) -> Separation | None:
     """Directions of coefficients, effects and t in which the comparisons are separated.
 
@@ -186,3 +196,24 @@ def _null_space(rows: np.ndarray) -> np.ndarray:
     """What rows (n x p) do not see, orthonormal."""
     values, vectors = np.linalg.eigh(rows.T @ rows)
     return vectors[:, values <= NOT_SEEN * values.max(initial=0.0)]
+
+
+def rows_at_maximum(fit: Fit, data: Comparisons) -> tuple[SingleComparisons, RowsMaximum]:
+    """The comparisons of a fit with features as rows, and the maximum of their likelihood.
+
+    ``data`` are those that the fit is to; it has no item effects and no slopes of judges. One more
+    step from where it ended closes a gap of SMALLEST_GAP.
+    """
+    settings = replace(fit.settings, inference=None)
+    given = FitData(data, settings.side_effect)
+    if fit.effects is not None:
+        effects = fit.effects.values
+    else:
+        effects = np.array([] if fit.side_effect is None else [fit.side_effect])
+    start = np.concatenate([fit.coef, effects])
+    if fit.recession is None:
+        rows = prepare_rows(given, settings).rows
+        return rows, maximise_rows(rows, start, settings.max_iter, SMALLEST_GAP)
+    prepared = prepare_fit(given, settings)
+    held = maximise_held(given, settings, prepared, start, SMALLEST_GAP)
+    return held.prepared.rows, held.top

@@ -117,7 +117,8 @@ def influence(model: RankRegression) -> Influence:
     data = comparisons_of_fit(fit, "influences")
     if not fit.n_features:
         return _influence_on_abilities(fit, data)
-    from pairscore.effects.covariance import information_of_rows, rows_at_maximum
+    from pairscore.effects.rows import information_of_rows
+    from pairscore.effects.separation import rows_at_maximum
 
     rows, top = rows_at_maximum(fit, data)
     s = rows.derivatives(top.theta)
@@ -130,9 +131,9 @@ def influence(model: RankRegression) -> Influence:
         g = np.zeros(len(W))
         H = np.zeros((len(W), len(W)))
         for part in blocks(len(of_item), len(W)):
-            more_g, more_H = information_of_rows(rows, s, of_item[part])
-            g += more_g
-            H += more_H
+            more = information_of_rows(rows, s, of_item[part])
+            g += more.score
+            H += more.information
         dfbeta[number] = _step_without(g, H, W)[: fit.n_features]
     dfbeta[:, fit.open.undetermined] = np.nan
     ids = compared if data.items.ids is None else data.items.ids[compared]
@@ -155,7 +156,7 @@ def _influence_on_abilities(fit: Fit, data: Comparisons) -> Influence:
     With A the information of these, x = A^-1 (g + B x), B what the comparisons of i add to it:
     where B is not zero, at the opponents of i and the effects, that is a small system.
     """
-    from pairscore.effects.covariance import AbilityRows
+    from pairscore.effects.abilities import AbilityRows
 
     rows = AbilityRows(fit, data, score_differences(fit, data))
     V = rows.inverse
@@ -170,8 +171,7 @@ def _influence_on_abilities(fit: Fit, data: Comparisons) -> Influence:
     dfbeta = np.full((n, len(V)), np.nan)
     for i in range(n):
         of_item = of_items.indices[of_items.indptr[i] : of_items.indptr[i + 1]]
-        H = rows.information(of_item)
-        g = rows.score(of_item)
+        g, H = rows.of(of_item)
         at = np.setdiff1d(H.indices, [i])
         inverse = V[:, at] - np.outer(V[:, i], V[i, at] / V[i, i])  # of A, at these columns
         B = H[at][:, at].toarray()

@@ -253,12 +253,12 @@ def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
     if fit.n_features == 0:
         squares = in_eta**2 * difference_spread(fit, data) ** 2
         if fit.effects is not None:
-            from pairscore.effects.covariance import AbilityRows
+            from pairscore.effects.abilities import AbilityRows
 
             squares = AbilityRows(fit, data, eta).squares(in_eta, in_t)
         return _over(squares, variance)
-    from pairscore.effects.circumstances import effect_columns, judges_sharpness
-    from pairscore.effects.covariance import rows_at_maximum
+    from pairscore.effects.predictor import effect_columns, judges_sharpness
+    from pairscore.effects.separation import rows_at_maximum
 
     basis = rows_at_maximum(fit, data)[1].basis
     W = basis.transform  # whitens the information: H^-1 = W W'

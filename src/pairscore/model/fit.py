@@ -168,7 +168,7 @@ def _new_items(data: FitData, settings: Settings, result: Estimate) -> NewItems 
     law = OutcomeLaw(TieRule(settings.ties, settings.link), t)
     sharpness = np.ones(len(data.comparisons))
     if result.judges is not None:
-        from pairscore.effects.circumstances import judges_sharpness
+        from pairscore.effects.predictor import judges_sharpness
 
         sharpness = judges_sharpness(data.comparisons, result.judges)
     return expect_of_new_items(data, settings.method, law, result, sharpness)
@@ -316,7 +316,7 @@ def _keep(fit_data: FitData, result: Estimate, has_items: bool) -> Fit:
     if fit.effects is not None:
         fit = replace(fit, effects=replace(fit.effects, df_error=fit.panel.df_error))
     if data.judge is not None and fit.settings.inference is not None:
-        from pairscore.effects.judges import judge_agreement
+        from pairscore.effects.panel import judge_agreement
 
         fit = fit.with_kept(judge_agreement=judge_agreement(data, fit.outcomes.agreement))
     if not has_items:

@@ -37,7 +37,7 @@ def allow_for_judges(data: Comparisons, settings: Settings) -> Settings:
         return settings
     kind = "items"
     if data.judge is not None and settings.method == "mle":
-        from pairscore.effects.judges import panel_of
+        from pairscore.effects.panel import panel_of
 
         kind = "items+judges" if panel_of(data).is_enough else "items"
     return replace(settings, inference=kind)
@@ -52,7 +52,7 @@ def judge_facts(data: Comparisons, result: Estimate) -> dict[str, Any]:
     assert settings is not None
     if data.judge is None or settings.inference is None:
         return {}
-    from pairscore.effects.judges import judge_tastes, panel_of
+    from pairscore.effects.panel import judge_tastes, panel_of
 
     panel = panel_of(data)
     if not panel.n_judges:

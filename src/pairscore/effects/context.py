@@ -23,13 +23,15 @@ from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import net_pass
 from pairscore.core.quantiles import p_in_words
 from pairscore.core.sandwich import DyadicSums, floored_covariance, jackknife_inflation
-from pairscore.effects.single_comparisons import Optimum, SingleComparisons, laplacian
+from pairscore.effects.expectation_propagation import Posterior
+from pairscore.effects.rows import RowsMaximum, SingleComparisons, laplacian
 from pairscore.errors import PairscoreError, first_few
+from pairscore.estimators.fit_data import FitData
 
-LEAST_REST = 0.1  # share of a column that must vary within items
+LEAST_REST = 0.1  # share of a column within items: with less, its error is three times as wide
 NO_REST = 1e-4  # share that is rounding
 LEVEL = 0.05  # p-value, times the number of columns, up to which one is related to the items
-COSTLY = 1.5  # how many times wider an error is, from which on it is said
+COSTLY = 1.5  # how many times wider an error is, from which on a reader should know
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Projection:
 
 def project_on_items(rows: SingleComparisons, columns: np.ndarray) -> Projection:
     """Split columns (M x e) into what items say and the rest."""
-    n, (pairs, place) = len(rows.X), rows.pairs
+    n, pairs, place = len(rows.X), rows.pairs, rows.pair
     number = np.bincount(place, rows.amount, len(pairs.high))
     nets = (
         np.array([net_pass(rows.left, rows.right, rows.amount * one, n) for one in columns.T])
@@ -93,14 +95,14 @@ def context_and_side(rows: SingleComparisons) -> np.ndarray:
     return np.hstack([rows.context, np.ones((len(rows.left), int(rows.sides.shape[1] > 0)))])
 
 
-def with_projection(rows: SingleComparisons) -> tuple[SingleComparisons, Projection]:
+def with_projection(rows: SingleComparisons) -> SingleComparisons:
     """Rows whose items have what context and side have of them as further features."""
     projection = project_on_items(rows, context_and_side(rows))
     used = projection.values[:, projection.used]
     X, d = np.hstack([rows.X, used]), len(rows.mean)
     mean = np.concatenate([rows.mean, used[rows.compared].mean(axis=0)])
     ridge = np.insert(np.insert(rows.ridge, [d] * used.shape[1], 0, 0), [d] * used.shape[1], 0, 1)
-    return replace(rows, X=X, mean=mean, ridge=ridge), projection
+    return replace(rows, X=X, mean=mean, ridge=ridge)
 
 
 def net_of_features(
@@ -115,9 +117,6 @@ def net_of_features(
     return np.where(exposure > 0, values - design @ fitted, 0.0)
 
 
-# -- is the context related to the items? ----------------------------------------------------------
-
-
 def relation_to_items(
     rows: SingleComparisons, theta: np.ndarray, basis: Basis, values: np.ndarray
 ) -> np.ndarray:
@@ -128,7 +127,7 @@ def relation_to_items(
     of a further feature is taken net of what theta can do about it, K = I_21 I_11^-1, so that
     there are q numbers a comparison.
     """
-    s, pairs, d = rows.derivatives(theta), rows.pairs[0], len(rows.mean)
+    s, pairs, d = rows.derivatives(theta), rows.pairs, len(rows.mean)
     across = values.T @ rows.item_borders(s)
     K = across @ basis.inverse
     graph = laplacian(pairs, rows.pair_information(s))
@@ -150,7 +149,7 @@ def relation_to_items(
 
 
 def context_of_items(
-    rows: SingleComparisons, alone: Optimum, names: tuple[str, ...]
+    rows: SingleComparisons, alone: RowsMaximum, names: tuple[str, ...]
 ) -> dict[str, dict[str, Any]]:
     """Of each column of the context and of the side: what of it belongs to the items.
 
@@ -165,7 +164,7 @@ def context_of_items(
     if used.any():
         z[used] = relation_to_items(rows, alone.theta, alone.basis, projection.values[:, used])
     p = np.minimum(2 * ndtr(-np.abs(z)) * max(used.sum(), 1), 1.0)
-    pairs, _ = rows.pairs
+    pairs = rows.pairs
     groups, _ = connected_components(laplacian(pairs, pairs.number), directed=False)
     bound = np.count_nonzero(rows.compared) - (groups - np.count_nonzero(~rows.compared))
     of_any = max(1 - float(bound) / rows.n_comparisons, 0.0)
@@ -223,3 +222,19 @@ def in_words(name: str, found: dict[str, Any], kind: str, effects: bool) -> str:
             " times as wide as if it were known to be unrelated to them"
         )
     return "; ".join(parts)
+
+
+def projection_covariance(data: FitData, post: Posterior) -> np.ndarray:
+    """What coefficients (d x d) are unsure of because the projected context is net of the features.
+
+    As far as the features of the items at hand go along with it by chance, the coefficients have
+    it: they carry the regression of pi p on X, whose error is that of weighted least squares.
+    """
+    rows, d = post.rows, data.X.shape[1]
+    of_context = (rows.X[:, d:] - rows.mean[d:]) @ post.theta[d : len(rows.mean)]
+    exposures, centred = data.tally.exposures, data.X - data.item_moments.mean
+    unit = np.where(data.item_moments.sd > 0, data.item_moments.sd, 1.0)
+    scatter = data.item_moments.scatter / np.outer(unit, unit)
+    inverse = np.linalg.pinv(scatter, hermitian=True) / np.outer(unit, unit)
+    weighted = (exposures * of_context)[:, None] * centred
+    return inverse @ (weighted.T @ weighted) @ inverse

@@ -12,8 +12,8 @@ from sklearn.model_selection import cross_val_score
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, compare, load
 from pairscore.core.links import Logit
 from pairscore.core.ties import TieRule
-from pairscore.effects import circumstances
-from pairscore.effects.circumstances import judge_names, prepare_fit
+from pairscore.effects.predictor import judge_labels
+from pairscore.effects.rows import _Columns, _rows_of_comparisons, prepare_fit
 from pairscore.errors import (
     CollinearFeaturesWarning,
     FewJudgesWarning,
@@ -457,7 +457,7 @@ def test_pairs_without_their_context_are_told_how_to_have_it():
     ],
 )
 def test_judges_are_called_as_their_table_calls_them(judges, names):
-    assert judge_names(judges) == names
+    assert judge_labels(judges) == names
 
 
 @pytest.mark.parametrize("item_effects", [True, False])
@@ -483,12 +483,12 @@ def test_rows_are_sorted_by_pair_with_millions_of_items_and_judges():
     data = FitData(Comparisons(np.arange(float(n))[:, None], low, high, [1, -1, 1, -1]), False)
     settings = Settings("mle", Logit(), judge_slopes=True)
     rule, sides = TieRule("half", Logit()), sparse.csr_array((4, 0))
-    given = settings, judge, np.empty((4, 0)), sides, rule, np.zeros((1, 1))
-    rows = circumstances._rows(data, *given, judges)
+    columns = _Columns(np.empty((4, 0)), sides, judge, judges)
+    rows = _rows_of_comparisons(data, settings, columns, rule, np.zeros((1, 1)))
     assert rows.left.tolist() == [5, n - 9, n - 3, n - 3]
     assert rows.right.tolist() == [7, n - 4, n - 2, n - 2]
     assert rows.judge.tolist() == [judges - 1, judges - 2, 1, 3]
-    pairs, place = rows.pairs
+    pairs, place = rows.pairs, rows.pair
     assert pairs.low.tolist() == [5, n - 9, n - 3]
     assert pairs.high.tolist() == [7, n - 4, n - 2]
     assert place.tolist() == [0, 1, 2, 2]

@@ -2,21 +2,18 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from scipy.stats import chi2, norm
+from scipy.stats import norm
 
-from pairscore import PairscoreError, RankRegression
+from pairscore import RankRegression
 from pairscore.core.sandwich import floored_covariance, sandwich
-from pairscore.effects.covariance import judge_robust_meat, robust_covariance
-from pairscore.errors import CollinearFeaturesWarning
+from pairscore.effects.parameter_covariance import judge_meat, parameter_covariance
 from tests.effects.simulators import fitted_comparisons, judged_votes
-from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study
 from tests.limits import CHANCE
 
 
 @pytest.mark.parametrize("block", [1, 300, 4_000_000])
 def test_covariances_are_sums_over_comparisons_that_share_an_item_or_a_judge(block, monkeypatch):
-    monkeypatch.setattr("pairscore.effects.covariance.BLOCK_NUMBERS", block)
+    monkeypatch.setattr("pairscore.effects.parameter_covariance.BLOCK_NUMBERS", block)
     X, votes = judged_votes(np.random.default_rng(2), n=15, m=120, tie=0.4)
     own = np.arange(15) == 3
     X[:, 2] = own  # item 3 has a column of its own
@@ -53,12 +50,12 @@ def test_covariances_are_sums_over_comparisons_that_share_an_item_or_a_judge(blo
     few = rows.n_judges / (rows.n_judges - 1)
     # every two comparisons that share an item are counted with the items already
     of_judges = u.T @ (few * judges - (judges & items)) @ u
-    np.testing.assert_allclose(judge_robust_meat(rows, add, ~own), of_judges, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(judge_meat(rows, add, ~own), of_judges, rtol=1e-8, atol=1e-8)
     expected = rows.information(post.derivatives) - rows.ridge
     by_items = sandwich(bread, expected, meat)
     wanted = floored_covariance(bread @ (meat + of_judges) @ bread, by_items, 1.0)
     np.testing.assert_allclose(
-        robust_covariance(data, settings, post, bread), wanted, rtol=1e-6, atol=1e-10
+        parameter_covariance(data, settings, post, None), wanted, rtol=1e-6, atol=1e-10
     )
 
 
@@ -121,54 +118,3 @@ def test_abilities_from_half_wins_are_as_sure_as_from_the_two_answers_behind_the
         found += [(half.effects_.std_errors, both.effects_.std_errors)]
     for of_half, of_both in found:
         assert np.all(np.abs((of_half / of_both) ** 2 - 1) < 2 * limit)
-
-
-# -- profile likelihood ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("study", "side"), [("baseball", True), ("citations", False), ("heaviness", True)]
-)
-def test_profile_intervals_are_those_of_r_to_six_digits(study, side):
-    model = RankRegression(inference="model", side_effect=side).fit(*read_study(study))
-    known = r_numbers(study, "profile")
-    found = model.confidence_intervals(method="profile")
-    for name, ends in zip(model.feature_names_in_, found, strict=True):
-        np.testing.assert_allclose(ends, known[name.replace(" ", "_")], rtol=1e-7)
-
-
-@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
-@pytest.mark.parametrize("level", [0.5, 0.999])
-def test_at_the_ends_of_a_profile_interval_the_likelihood_is_a_quantile_lower(ties, level):
-    """The naive twin: fix the coefficient by scipy, maximise the rest, look at the loss."""
-    items, votes = draw_study(5, n_items=30, n_votes=200)
-    votes.loc[::5, "winner"] = "tie"
-    model = RankRegression(ties=ties, context=["rest"], inference="model").fit(items, votes)
-    rule, X = model.outcome_law.rule, items[list("abcd")].to_numpy()
-    D = np.column_stack([X[votes["left"]] - X[votes["right"]], votes["rest"]])
-    y = votes["winner"].map({"left": 1.0, "tie": 0.0, "right": -1.0}).to_numpy()
-
-    def loss(theta):
-        if not rule.allowed(theta[-1]):
-            return np.inf
-        return -float(rule.derivatives(D @ theta[:-1], y, theta[-1]).value.sum())
-
-    ends = model.confidence_intervals(level, method="profile")
-    start = np.concatenate([model.coef_, model.effects_.values])
-    for column, end in ((0, ends[0, 0]), (3, ends[3, 1])):
-        rest = np.delete(start, column)
-        held = minimize(lambda r: loss(np.insert(r, column, end)), rest, method="BFGS")
-        gap = 2 * (held.fun + model.loglik_)
-        assert gap == pytest.approx(chi2.ppf(level, 1), rel=1e-4)
-
-
-def test_profile_intervals_are_unknown_for_what_is_not_determined():
-    items, votes = draw_study(6)
-    model = RankRegression(inference="model").fit(items, votes)
-    with pytest.warns(CollinearFeaturesWarning):
-        more = RankRegression(inference="model").fit(items.assign(e=items["a"]), votes)
-    found, known = (one.confidence_intervals(method="profile") for one in (more, model))
-    assert np.isnan(found[[0, 4]]).all()
-    np.testing.assert_allclose(found[1:4], known[1:], rtol=1e-7)
-    with pytest.raises(PairscoreError, match="use 'wald' or 'profile'"):
-        model.confidence_intervals(method="bayes")

@@ -40,39 +40,52 @@ from pairscore.core.normal_average import SD_CLASSES, averaged_derivatives, node
 from pairscore.core.passes import net_pass
 from pairscore.core.scale import decided_scale, share_of_coin
 from pairscore.core.ties import OutcomeDerivatives, OutcomeLaw
-from pairscore.effects.circumstances import PreparedFit
-from pairscore.effects.item_posterior import (
+from pairscore.effects.item_covariance import (
     Covariance,
     FormedCovariance,
     posterior_covariance,
 )
-from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons
+from pairscore.effects.rows import PreparedFit, RowDerivatives, SingleComparisons
 
-TINY = float(np.finfo(float).tiny)
-SWEEPS = 100
-CLOSE = 1e-4  # a move of eta, in standard errors of one comparison, that is none
-ROUGH = 0.01  # residual of a solution, relative, that will do in a sweep: another one follows
-INEXACT = 0.03  # the same of the information of theta
-FAR = 0.03  # a move of eta after which the information of theta is another
-FURTHER = 0.3  # a move of log sigma^2 after which it is
-STEADY = 1e-3  # a change of the trace of V, relative, that is none
-SMALLEST_SHARE = 1e-3  # of a posterior precision that is left when one term is taken out
-LEAST_OF_OTHERS = 0.5  # share of what is known of a slope that is not by one comparison
+# Sweeps end where eta moves by less than CLOSE standard errors of one comparison and the trace of V
+# by less than STEADY of itself: tighter costs sweeps, and moves no estimate by a visible share of
+# its own error, which is that of many comparisons.
+CLOSE = 1e-4
+STEADY = 1e-3
+SWEEPS = 100  # more than any fit has been seen to take; ends one that comes and goes for ever
+# Sweeps that do not shrink (SLOW) come and go: each next one takes a smaller share of the way. Less
+# shortening would take more sweeps to settle, a smaller least share would creep.
+SLOW, SHORTER, SHORTEST = 0.9, 0.7, 0.2
+# Equations within a sweep are solved by conjugate gradients up to these relative residuals, because
+# another sweep follows; the information of theta, which only directs a step, more roughly.
+# On the way to a maximum they are solved: items of tiny weights have tiny residuals.
+ROUGH = 0.01
+SOLVED = 1e-10
+INEXACT = 0.03
+# A sweep works with the information of the last one unless eta moved by FAR, or log sigma^2 by
+# FURTHER: a new one costs as many solutions as theta has parameters.
+FAR = 0.03
+FURTHER = 0.3
+# Guards of divisions. A cavity keeps at least SMALLEST_SHARE of the posterior precision (one term
+# may hold nearly all of it), that of a slope at least half; information is at least rounding.
+SMALLEST_SHARE = 1e-3
+LEAST_OF_OTHERS = 0.5
 SMALLEST_INFORMATION = 1e-12
-BLOCK = 32_768  # comparisons at a time, so that they stay in the processor's cache
-LONGEST = 5.0  # root mean square of the move of eta in one sweep
+LONGEST = 5.0  # root mean square of eta's move in one sweep: beyond, links are flat and steps blind
 
 
 @dataclass(frozen=True)
 class Posterior:
     """Where the sweeps stand: theta (k), the items' effects (N), and each comparison's term.
 
-    ``tau`` (M) is the precision of each term, ``score`` and ``score_in_delta`` its scores at the
+    ``tau`` (M) is the precision of each term, ``score`` and ``delta_score`` its scores at the
     present eta.
     ``derivatives`` are those of the comparisons, as often as they count, with tau, kappa and lambda
     for the second ones; ``solved`` is V times ``rows.item_borders(derivatives)`` and ``basis`` that
-    of the information of theta, effects of items allowed for. ``moved`` is how far eta moved last,
-    in standard errors of one comparison, and ``drift`` how much of itself the trace of V did.
+    of the information of theta, effects of items allowed for. ``step_size`` is how far eta moved
+    last, in standard errors of one comparison, and ``trace_change`` by what share of itself the
+    trace of V did.
+    V is formed for groups of up to ``exact_items`` (None: as many as sweeps usually do).
     Unless terms are ``averaged`` over what is not known of the effects, theta and the effects are
     at the maximum of the likelihood, with a ridge of 1 / sigma^2 on the effects (none if infinite).
     """
@@ -83,15 +96,16 @@ class Posterior:
     effect: np.ndarray
     tau: np.ndarray
     score: np.ndarray
-    score_in_delta: np.ndarray
+    delta_score: np.ndarray
     covariance: Covariance
     derivatives: RowDerivatives
     solved: np.ndarray
     basis: Basis
     n_sweeps: int = 0
-    moved: float = np.inf
-    drift: float = np.inf
+    step_size: float = np.inf
+    trace_change: float = np.inf
     averaged: bool = True
+    exact_items: int | None = None
 
     @cached_property
     def delta(self) -> np.ndarray:
@@ -113,7 +127,7 @@ class Posterior:
     @property
     def rough(self) -> float:
         """Residual of a solution that will do in a sweep."""
-        return ROUGH if self.averaged else CLOSE
+        return ROUGH if self.averaged else SOLVED
 
     @property
     def rho(self) -> float:
@@ -123,13 +137,19 @@ class Posterior:
         total = float(np.sum(self.effect[used] ** 2)) + self.covariance.trace()
         return (total / self.sigma2 - unused) / (len(used) - unused)
 
+    def new_covariance(self, near: Covariance | None = None) -> Covariance:
+        """V by the terms as they are now; ``near`` is one for about the same terms."""
+        weight = self.rows.pair_information(self.derivatives)
+        return posterior_covariance(self.rows.pairs, weight, self.sigma2, near, self.exact_items)
+
     def with_information(self, close: float) -> "Posterior":
         """With the information of theta as the terms have it now, up to a residual."""
         rows, s = self.rows, self.derivatives
         if self.sigma2 == 0:
             return replace(self, solved=np.zeros_like(self.solved), basis=rows.basis(s))
         borders = rows.item_borders(s)
-        solved = self.covariance.times(borders, self.solved, close)
+        near = self.solved if self.solved.any() else None
+        solved = self.covariance.times(borders, near, close)
         return replace(self, solved=solved, basis=rows.basis(s, borders.T @ solved, borders))
 
 
@@ -140,28 +160,32 @@ def start_posterior(
     averaged: bool = True,
     effect: np.ndarray | None = None,
     basis: Basis | None = None,
+    exact_items: int | None = None,
 ) -> Posterior:
     """Before the first sweep: the maximum without effects of items, and none unless given (N).
 
     ``basis`` is that of the information of theta without effects, if it is at hand.
     """
     effect = np.zeros(len(rows.X)) if effect is None else effect
-    eta, pairs = rows.moved_eta(theta, effect), rows.pairs[0]
+    eta = rows.predictor(theta, effect)
     s = rows.rule.derivatives(eta, rows.outcome, rows.tie(theta), value=False)
-    tau, counted = np.maximum(s.eta_eta, SMALLEST_INFORMATION), rows.counted(s)
+    counted = rows.counted(s)
     return Posterior(
         rows,
         sigma2,
         theta,
         effect=effect,
-        tau=tau,
+        tau=np.maximum(s.eta_eta, SMALLEST_INFORMATION),
         score=s.eta,
-        score_in_delta=s.eta if rows.alike else rows.sharpness * s.eta,
-        covariance=posterior_covariance(pairs, rows.pair_information(counted), sigma2),
+        delta_score=rows.sharpness * s.eta,
+        covariance=posterior_covariance(
+            rows.pairs, rows.pair_information(counted), sigma2, exact_items=exact_items
+        ),
         derivatives=counted,
         solved=np.zeros((len(rows.X), len(theta))),
         basis=basis or rows.basis(counted),
         averaged=averaged,
+        exact_items=exact_items,
     )
 
 
@@ -172,10 +196,12 @@ def near_posterior(post: Posterior, prepared: PreparedFit) -> Posterior:
         return post
     effect, d = np.zeros(len(post.effect)), len(prepared.rows.mean)
     effect[: len(known.effect)] = np.nan_to_num(known.effect)
-    theta = prepared.first_theta(beside_items=True)
+    theta = prepared.first_theta(with_item_effects=True)
     theta = np.insert(theta, d, np.zeros(len(post.theta) - len(theta)))
     sigma2 = known.posterior_sigma2 if post.averaged else post.sigma2
-    post = start_posterior(post.rows, theta, sigma2, post.averaged, effect)
+    post = start_posterior(
+        post.rows, theta, sigma2, post.averaged, effect, exact_items=post.exact_items
+    )
     return post.with_information(post.rough)
 
 
@@ -196,17 +222,19 @@ class Cavities(NamedTuple):
         return self.slope * self.delta, self.slope**2 * self.variance + noise
 
 
-def cavities(post: Posterior, some: slice = slice(None)) -> Cavities:
+def cavities(post: Posterior) -> Cavities:
     """Each comparison's own term is taken out of the law of delta and of the slope."""
-    rows, slope, now = post.rows, post.rows.sharpness[some], post.delta[some]
-    put_in = np.minimum(rows.amount[some], 1.0)  # no more than is there is taken out
-    variance = post.covariance.pair_variance[rows.pairs[1][some]]
-    tau, score = put_in * post.tau[some], put_in * post.score[some]
-    without = variance / np.maximum(1 - slope**2 * tau * variance, SMALLEST_SHARE)
-    delta = now - without * slope * score
-    noise = rows.slope_variance[rows.judge[some]]
+    rows = post.rows
+    slope = rows.sharpness
+    once = np.minimum(rows.amount, 1.0)  # no more than is there is taken out
+    tau = once * post.tau
+    score = once * post.score
+    variance = post.covariance.pair_variance[rows.pair]
+    variance = variance / np.maximum(1 - slope**2 * tau * variance, SMALLEST_SHARE)
+    delta = post.delta - variance * slope * score
+    noise = rows.slope_variance[rows.judge]
     noise = noise / np.maximum(1 - noise * tau * delta**2, LEAST_OF_OTHERS)
-    return Cavities(delta, without, slope - noise * delta * score, noise)
+    return Cavities(delta, variance, slope - noise * delta * score, noise)
 
 
 def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray]:
@@ -215,51 +243,55 @@ def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray]:
         rule, tie = post.rows.rule, post.rows.tie(post.theta)
         s = rule.derivatives(post.eta, post.rows.outcome, tie, value=False)
         s = replace(s, eta_eta=np.maximum(s.eta_eta, SMALLEST_INFORMATION))
-        return s, s.eta if post.rows.alike else post.rows.sharpness * s.eta
+        return s, post.rows.sharpness * s.eta
     rows, side = post.rows, post.rows.side(post.theta)
     if passes.kernels is not None and rows.rule.link.is_logistic and not rows.rule.has_parameter:
         return _compiled_terms(post, side)
-    terms = np.empty((6, len(side)))
-    for first in range(0, len(side), BLOCK):
-        some = slice(first, first + BLOCK)
-        for term, part in zip(terms, _terms_of_some(post, some, side[some]), strict=True):
-            term[some] = part
-    return OutcomeDerivatives(rows.nothing, *terms[:-1]), terms[-1]
+    return _averaged_terms(post, side)
 
 
 def _compiled_terms(post: Posterior, side: np.ndarray) -> tuple[OutcomeDerivatives, np.ndarray]:
     """The same under logit without a parameter of ties, in one pass."""
-    rows, none = post.rows, post.rows.nothing
-    score, tau, on_delta = np.empty((3, len(side)))
+    rows = post.rows
+    score, tau, delta_score = np.empty((3, len(side)))
     columns = post.delta, side, rows.outcome, rows.amount, post.tau, post.score
-    codes = rows.pairs[1], rows.judge, post.covariance.pair_variance
+    codes = rows.pair, rows.judge, post.covariance.pair_variance
     slopes = np.array([rows.slopes, rows.slope_variance])
     least = np.array([SMALLEST_SHARE, LEAST_OF_OTHERS, SMALLEST_INFORMATION])
     given = *columns, *codes, slopes, least, SD_CLASSES, *nodes_of_classes()
 
     def one(some: slice) -> None:
-        passes.kernels.term_pass(*given, some.start, some.stop, score, tau, on_delta)
+        passes.kernels.term_pass(*given, some.start, some.stop, score, tau, delta_score)
 
     threads.on_each(one, threads.row_chunks(len(side), 1))
-    s = OutcomeDerivatives(none, score, none, tau, none, none)
-    return s, score if rows.alike else on_delta
+    zero = np.zeros(len(side))
+    return OutcomeDerivatives(zero, score, zero, tau, zero, zero), delta_score
 
 
-def _terms_of_some(post: Posterior, some: slice, side: np.ndarray) -> tuple[np.ndarray, ...]:
-    rows, others = post.rows, cavities(post, some)
+def _averaged_terms(post: Posterior, side: np.ndarray) -> tuple[OutcomeDerivatives, np.ndarray]:
+    """The same for any rule of ties and any link."""
+    rows, others = post.rows, cavities(post)
     center, square = others.law_of_eta()
     law = OutcomeLaw(rows.rule, rows.tie(post.theta))
-    s = averaged_derivatives(law, center + side, np.sqrt(square), rows.outcome[some])
+    s = averaged_derivatives(law, center + side, np.sqrt(square), rows.outcome)
     spread = others.slope**2 * others.variance
     most = (1 - SMALLEST_SHARE) / np.maximum(spread, SMALLEST_INFORMATION)
     h = np.clip(s.eta_eta, SMALLEST_INFORMATION, most)
-    left = 1 - spread * h
-    tau, slope = h / left, rows.sharpness[some]
-    on_delta = others.slope * s.eta + others.slope_variance * others.delta * (s.eta**2 - s.eta_eta)
-    moved = others.delta + others.variance * on_delta - post.delta[some]
-    ahead = tau * slope * moved
-    kappa, in_t = s.eta_t / left, s.t_t + spread * s.eta_t**2 / left
-    return s.eta + ahead, s.t, tau, kappa, in_t, on_delta + slope * ahead
+    rest = 1 - spread * h
+    tau = h / rest
+    delta_score = others.slope * s.eta
+    delta_score += others.slope_variance * others.delta * (s.eta**2 - s.eta_eta)
+    # scores at the mean of the term, taken along to the present mean
+    ahead = tau * rows.sharpness * (others.delta + others.variance * delta_score - post.delta)
+    terms = OutcomeDerivatives(
+        value=np.zeros(len(side)),
+        eta=s.eta + ahead,
+        t=s.t,
+        eta_eta=tau,
+        eta_t=s.eta_t / rest,
+        t_t=s.t_t + spread * s.eta_t**2 / rest,
+    )
+    return terms, delta_score + rows.sharpness * ahead
 
 
 def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
@@ -268,47 +300,48 @@ def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
     The step of theta is Newton's, with ``fresh`` information or with that of an earlier sweep.
     """
     rows = post.rows
-    terms, on_delta = new_terms(post)
+    terms, delta_score = new_terms(post)
     if share < 1:
-        new = terms.eta if post.score_in_delta is post.score else None
         terms = replace(
             terms,
             eta=share * terms.eta + (1 - share) * post.score,
             eta_eta=terms.eta_eta**share * post.tau ** (1 - share),
         )
-        old = post.score_in_delta
-        on_delta = terms.eta if on_delta is new else share * on_delta + (1 - share) * old
-    s = rows.counted(terms, on_delta)
-    near = post.covariance if post.averaged else None
-    covariance = posterior_covariance(rows.pairs[0], rows.pair_information(s), post.sigma2, near)
+        delta_score = share * delta_score + (1 - share) * post.delta_score
+    s = rows.counted(terms, delta_score)
     after = replace(
         post,
         tau=terms.eta_eta,
         score=terms.eta,
-        score_in_delta=on_delta,
-        covariance=covariance,
+        delta_score=delta_score,
         derivatives=s,
         n_sweeps=post.n_sweeps + 1,
     )
+    covariance = after.new_covariance(post.covariance if post.averaged else None)
+    after = replace(after, covariance=covariance)
     if fresh:
-        after = after.with_information(INEXACT if after.averaged else CLOSE)
+        after = after.with_information(INEXACT if after.averaged else SOLVED)
     after = stepped(after, *gradients(after), post.rough)
-    drift = drift_of(post.covariance, covariance) if post.averaged else 0.0
-    return replace(after, drift=drift)
+    change = change_of_trace(post.covariance, covariance) if post.averaged else 0.0
+    return replace(after, trace_change=change)
 
 
 def gradients(post: Posterior) -> tuple[np.ndarray, np.ndarray]:
     """In theta (k), of minus the log-likelihood, and in the items' effects (N), of it."""
     rows, s = post.rows, post.derivatives
     net = net_pass(rows.left, rows.right, s.delta, len(rows.X))
-    on_items = net - post.effect / post.sigma2 if post.sigma2 > 0 else 0 * net
+    on_items = np.zeros(len(net))
+    if post.sigma2 > 0:
+        on_items = net - post.effect / post.sigma2
     return rows.gradient(s, post.theta, net), on_items
 
 
-def drift_of(before: Covariance, after: Covariance) -> float:
-    """How much of itself the trace of V moved, by its diagonal."""
+def change_of_trace(before: Covariance, after: Covariance) -> float:
+    """By what share of itself the trace of V moved, by its diagonal."""
     start = float(np.sum(before.diagonal))
-    return abs(float(np.sum(after.diagonal)) / max(start, TINY) - 1) if start else 0.0
+    if start == 0:
+        return 0.0
+    return abs(float(np.sum(after.diagonal)) / start - 1)
 
 
 def at_variance(post: Posterior, sigma2: float) -> Posterior:
@@ -316,10 +349,9 @@ def at_variance(post: Posterior, sigma2: float) -> Posterior:
     if sigma2 in (0, post.sigma2):
         return replace(post, sigma2=sigma2)
     if post.sigma2 == 0:  # effects are yet to be found
-        pairs, weight = post.rows.pairs[0], post.rows.pair_information(post.derivatives)
-        covariance = posterior_covariance(pairs, weight, sigma2)
-        after = replace(post, sigma2=sigma2, covariance=covariance)
-        if isinstance(covariance, FormedCovariance):  # else it is not worth a solution yet
+        after = replace(post, sigma2=sigma2)
+        after = replace(after, covariance=after.new_covariance())
+        if isinstance(after.covariance, FormedCovariance):  # else it is not worth a solution yet
             after = after.with_information(CLOSE)
         return stepped(after, *gradients(after), post.rough)
     after = replace(post, sigma2=sigma2, covariance=post.covariance.at(sigma2))
@@ -336,20 +368,20 @@ def stepped(post: Posterior, gradient: np.ndarray, on_items: np.ndarray, close: 
     if rows.rule.has_parameter and not rows.rule.allowed(rows.tie(theta + step)):
         step *= 0.5 * theta[-1] / -step[-1]
     move = post.covariance.times(on_items, close=close) - solved @ step
-    change = rows.moved_eta(step, move)
+    change = rows.predictor(step, move)
     far = np.sqrt(_mean_product(rows, change, change))
     if far > LONGEST:
-        step, move, change = (LONGEST / far * part for part in (step, move, change))
+        step = LONGEST / far * step
+        move = LONGEST / far * move
+        change = LONGEST / far * change
     pull = post.tau * change
-    score = post.score - pull
-    same = rows.alike and post.score_in_delta is post.score
     return replace(
         post,
         theta=theta + step,
         effect=post.effect + move,
-        score=score,
-        score_in_delta=score if same else post.score_in_delta - rows.sharpness * pull,
-        moved=np.sqrt(_mean_product(rows, change, pull)),
+        score=post.score - pull,
+        delta_score=post.delta_score - rows.sharpness * pull,
+        step_size=np.sqrt(_mean_product(rows, change, pull)),
     )
 
 
@@ -363,19 +395,20 @@ def propagate(post: Posterior, sigma2: float, close: float = CLOSE) -> Posterior
     A rough answer, one less ``close``, may have the information of an earlier sweep.
     """
     far = abs(np.log(sigma2 / post.sigma2)) if min(sigma2, post.sigma2) > 0 else np.inf
-    post, moved, share, slow = at_variance(post, sigma2), np.inf, 1.0, far > FURTHER
+    post = at_variance(post, sigma2)
+    last_step, share, is_slow = np.inf, 1.0, far > FURTHER
     for _ in range(SWEEPS):
-        post = sweep(post, share, fresh=slow or post.moved > FAR)
-        if post.moved < close and post.drift <= max(STEADY, close):
+        post = sweep(post, share, fresh=is_slow or post.step_size > FAR)
+        if post.step_size < close and post.trace_change <= max(STEADY, close):
             break
-        slow = post.moved > 0.9 * moved
-        if slow:
-            share = max(0.7 * share, 0.2)
-        moved = post.moved
+        is_slow = post.step_size > SLOW * last_step
+        if is_slow:
+            share = max(SHORTER * share, SHORTEST)
+        last_step = post.step_size
     return post if close > CLOSE else post.with_information(CLOSE)
 
 
-def scale_of_decided(post: Posterior, amount: np.ndarray) -> float:
+def scale_of_decided_rows(post: Posterior, amount: np.ndarray) -> float:
     """The factor from score differences to the chances of decided comparisons, each as all others
     predict it: items and judges would find their own answers again in what they have learnt.
 
@@ -405,5 +438,5 @@ def with_ridge_for_effects(
         float(np.sum(np.diag(information)[:d] / unit**2))
         for information in (beside, rows.information(rows.derivatives(theta)) - ridge)
     )
-    ridge[:d, :d] *= min(max(with_effects, 0.0) / max(without, TINY), 1.0)
+    ridge[:d, :d] *= min(max(with_effects, 0.0) / max(without, float(np.finfo(float).tiny)), 1.0)
     return replace(rows, ridge=ridge)

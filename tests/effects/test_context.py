@@ -7,13 +7,13 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from pairscore import PairscoreError, RankRegression, load
-from pairscore.effects.projection import (
+from pairscore.effects.context import (
     LEVEL,
     context_of_items,
     project_on_items,
     relation_to_items,
 )
-from pairscore.effects.single_comparisons import climb
+from pairscore.effects.rows import maximise_rows
 from tests.effects.rows import make_rows, random_pairs
 from tests.limits import CHANCE
 from tests.report.conftest import page_in_words
@@ -174,7 +174,7 @@ def test_the_score_test_is_close_to_the_fit_with_the_column():
         np.where(votes["winner"] == "left", 1, -1),
         context=votes["length"][:, None],
     )
-    top = climb(rows, rows.start(np.zeros(2)), 100, 1e-12)
+    top = maximise_rows(rows, rows.start(np.zeros(2)), 100, 1e-12)
     own = project_on_items(rows, rows.context).values
     z = relation_to_items(rows, top.theta, top.basis, own)[0]
     wald = RankRegression(context=["length"]).fit(np.column_stack([X, own]), votes)
@@ -195,7 +195,7 @@ def test_unrelated_context_of_items_that_differ_raises_no_false_alarm():
         score = X @ [0.8, -0.5] + effect
         won = rng.random(400) < expit(score[left] - score[right] + 0.3 * context[:, 0] + 0.2)
         rows = make_rows(X, left, right, np.where(won, 1, -1), context=context, side=True)
-        top = climb(rows, rows.start(np.zeros(2)), 100, 1e-8)
+        top = maximise_rows(rows, rows.start(np.zeros(2)), 100, 1e-8)
         found = context_of_items(rows, top, ("a", "b"))
         alarms += min(one["p_value"] for one in found.values()) <= LEVEL
     assert alarms <= binom.isf(CHANCE, n_studies, LEVEL)

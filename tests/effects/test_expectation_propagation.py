@@ -14,17 +14,17 @@ from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import net_pass
 from pairscore.core.scale import decided_scale
 from pairscore.core.ties import OutcomeLaw
-from pairscore.effects.item_posterior import posterior_covariance
-from pairscore.effects.propagation import (
+from pairscore.effects.expectation_propagation import (
     CLOSE,
     at_variance,
     new_terms,
     propagate,
-    scale_of_decided,
+    scale_of_decided_rows,
     start_posterior,
     sweep,
 )
-from pairscore.effects.single_comparisons import climb
+from pairscore.effects.item_covariance import posterior_covariance
+from pairscore.effects.rows import maximise_rows
 from tests.effects.rows import draw_rows, make_rows
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
@@ -32,7 +32,7 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 
 def posterior(rows, sigma2):
-    top = climb(rows, rows.start(np.zeros(rows.X.shape[1])), 100, 1e-12)
+    top = maximise_rows(rows, rows.start(np.zeros(rows.X.shape[1])), 100, 1e-12)
     return propagate(start_posterior(rows, top.theta, sigma2), sigma2)
 
 
@@ -55,7 +55,7 @@ def slope_at_the_mode(rows, theta, sigma2):
     for _ in range(60):
         eta = rows.predictor(theta) + effect[rows.left] - effect[rows.right]
         s = rows.counted(rows.rule.derivatives(eta, rows.outcome, rows.tie(theta)))
-        covariance = posterior_covariance(rows.pairs[0], rows.pair_information(s), sigma2)
+        covariance = posterior_covariance(rows.pairs, rows.pair_information(s), sigma2)
         net = np.bincount(rows.left, s.eta, n) - np.bincount(rows.right, s.eta, n)
         effect = effect + covariance.times(net - effect / sigma2)
     return 0.5 * n * (np.mean(effect**2 + covariance.diagonal) / sigma2 - 1)
@@ -109,7 +109,7 @@ def test_with_many_comparisons_it_is_features_beside_identity_columns():
         mean=np.zeros(14),
         ridge=np.diag(np.repeat([0.0, 1.0], [2, 12])),
     )
-    top = climb(wide, np.zeros(14), 100, 1e-14)
+    top = maximise_rows(wide, np.zeros(14), 100, 1e-14)
     np.testing.assert_allclose(post.theta, top.theta[:2], atol=2e-3)
     np.testing.assert_allclose(post.effect, top.theta[2:], atol=2e-3)
     errors = np.sqrt(np.diag(top.basis.inverse))
@@ -131,17 +131,17 @@ def test_equal_rows_are_one_row_that_counts_as_often():
 
 def test_without_effects_sweeps_are_newtons_steps():
     rows, _ = draw_rows(np.random.default_rng(5), 30, 500, rule="davidson", side=True)
-    top = climb(rows, rows.start(np.zeros(2)), 100, 1e-14)
+    top = maximise_rows(rows, rows.start(np.zeros(2)), 100, 1e-14)
     post = propagate(start_posterior(rows, top.theta + 0.05, 0.0), 0.0)
     np.testing.assert_allclose(post.theta, top.theta, atol=1e-4)
     np.testing.assert_allclose(post.basis.inverse, top.basis.inverse, rtol=1e-3)
-    assert post.moved < CLOSE
+    assert post.step_size < CLOSE
 
 
 def test_strong_effects_settle():
     rows, score = draw_rows(np.random.default_rng(6), 100, 500, sd=20.0)
     post = posterior(rows, 400.0)
-    assert post.moved < CLOSE
+    assert post.step_size < CLOSE
     assert np.corrcoef(rows.X @ post.theta + post.effect, score)[0, 1] > 0.85
 
 
@@ -191,12 +191,12 @@ def test_probabilities_of_known_items_fit_decided_comparisons_that_were_left_out
         drawn, _ = draw_rows(np.random.default_rng(seed), 12, 60, 1, rule="rao-kupper")
         rows = make_rows(drawn.X, drawn.left, drawn.right, drawn.outcome)
         post, law = posterior(rows, 2.0), OutcomeLaw(rows.rule, 0.0)
-        own = post.eta, np.sqrt(post.covariance.pair_variance[rows.pairs[1]])
+        own = post.eta, np.sqrt(post.covariance.pair_variance[rows.pair])
         naive, by_own = (
             decided_scale(law, *seen, rows.outcome, rows.amount)
             for seen in (predictions_without_each(rows, 2.0), own)
         )
-        off.append(abs(np.log(scale_of_decided(post, rows.amount) / naive)))
+        off.append(abs(np.log(scale_of_decided_rows(post, rows.amount) / naive)))
         rival.append(abs(np.log(by_own / naive)))
     assert max(off) < 0.02
     assert min(rival) > 3 * max(off)
@@ -207,11 +207,11 @@ def test_another_variance_with_the_same_terms_is_the_law_of_a_linear_model():
     rows, _ = draw_rows(np.random.default_rng(3), 30, 300)
     post = posterior(rows, 1.0)
     after = at_variance(post, 1.1)
-    net = net_pass(rows.left, rows.right, rows.amount * after.score_in_delta, 30)
+    net = net_pass(rows.left, rows.right, rows.amount * after.delta_score, 30)
     np.testing.assert_allclose(net, after.effect / 1.1, atol=0.01)
     assert np.abs(net - post.effect / 1.1).max() > 0.03
     weight = rows.pair_information(post.derivatives)
-    exact = posterior_covariance(rows.pairs[0], weight, 1.1)
+    exact = posterior_covariance(rows.pairs, weight, 1.1)
     np.testing.assert_allclose(after.covariance.diagonal, exact.diagonal)
 
 
@@ -261,7 +261,7 @@ def test_terms_do_not_depend_on_the_number_of_threads(monkeypatch):
 def test_the_first_effects_take_no_terms_but_those_of_the_fit_without():
     """A sweep from there finds the same terms again, and the same effects by them."""
     rows, _ = draw_rows(np.random.default_rng(6), 40, 500)
-    top = climb(rows, rows.start(np.zeros(2)), 100, 1e-12)
+    top = maximise_rows(rows, rows.start(np.zeros(2)), 100, 1e-12)
     none = start_posterior(rows, top.theta, 0.0)
     first = at_variance(none, 0.8)
     assert first.n_sweeps == 0

@@ -2,15 +2,15 @@
 
 L is the Laplacian of the comparison graph with the information of each pair as weight. A fit needs
 the diagonal of V, the variance of the difference of every two items that met, and V times a few
-columns. Groups of up to :data:`EXACT_ITEMS` items that are linked by comparisons have a block of V
-each, which is formed; beyond, entries come from messages between neighbours, which are exact where
-comparisons form no circles, and products from conjugate gradients. Nothing of size N x N is formed
-there.
+columns. In groups of few items that are linked by comparisons, each has a block of V, which is
+formed; beyond, entries come from messages between neighbours, which are exact where comparisons
+form no circles, and products from conjugate gradients. Nothing of size N x N is formed there.
 """
 
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
-from typing import Protocol
+from functools import cached_property
+from typing import NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
@@ -20,23 +20,55 @@ from pairscore.core import passes
 from pairscore.core.linalg import CLOSE, conjugate_gradients
 from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import message_pass, variance_pass
-from pairscore.effects.single_comparisons import laplacian
+from pairscore.effects.rows import laplacian
 from pairscore.estimators.results import ItemEffects
 
-EXACT_ITEMS = 1000  # of a group, up to which its block of V is formed
-MOST_ITEMS = 3000  # of a group whose block is formed once, after the fit
-MOST_ENTRIES = 10_000_000  # of all blocks
-SMALL = 64  # items of a block, up to which many are inverted at once
-ROUNDS = 30  # of messages between neighbours, each of which reaches one comparison further
-STEADY = 1e-4  # a change of a precision by messages, relative, that is none
-NEAR = 30.0  # times that, from messages that are nearly right: another sweep follows
-SMALLEST_PRIOR = 1e-9  # precision of an effect, over the mean weight of a pair
-ENOUGH = 0.01  # as CLOSE, for a trace
-LIKELY_SCALES = (0.5, 3.0)  # of variances by messages
-TINY = float(np.finfo(float).tiny)
-TwoArrays = tuple[np.ndarray, np.ndarray]
-FEWEST_PROBES, MOST_PROBES = 2, 16  # random vectors for the trace
+# Up to how many items of a group its block of V is formed. A sweep with a block of 300 takes twice
+# as long as one by messages, with one of 1000 twenty times; messages leave coefficients within a
+# tenth of a standard error of those of blocks, mostly a hundredth (studies/test_many_items.py).
+EXACT_ITEMS = 300  # in every sweep
+POLISHED_ITEMS = 1000  # in the last few sweeps of a fit, which end where blocks throughout do
+MOST_ITEMS = 3000  # once, for the classical errors of abilities: a second
+MOST_ENTRIES = 10_000_000  # of all blocks: 80 MB
+SMALL = 64  # items of a block up to which NumPy inverts many at once faster than Cholesky's factor
+# Messages. A round reaches one comparison further and costs a pass over the pairs; they end where
+# no precision changes by STEADY, or NEAR times that where they start nearly right: a sweep follows.
+ROUNDS = 30
+STEADY = 1e-4
+NEAR = 30.0
+SMALLEST_PRIOR = 1e-9  # precision of an effect without a law, over the mean weight of a pair
+# The trace by random signs: its noise falls with the root of their number, its cost rises with it.
+FEWEST_PROBES, MOST_PROBES = 2, 16
 ENOUGH_PROBED = 200_000  # numbers in them
+ENOUGH = 0.01  # residual of their products: the trace is off by its square
+SIGNS_SEED = 0  # any will do, and fits have to be the same every time
+LIKELY_SCALES = (0.5, 3.0)  # of variances by messages: beyond, the trace's noise speaks
+TINY = float(np.finfo(float).tiny)
+
+
+class Messages(NamedTuple):
+    """Precisions that pairs pass to their low and to their high item (P each)."""
+
+    to_low: np.ndarray
+    to_high: np.ndarray
+
+
+class TreeVariances(NamedTuple):
+    """Variances as if comparisons formed no circles: of items (N), and of differences (P)."""
+
+    of_items: np.ndarray
+    of_pairs: np.ndarray
+    messages: Messages
+
+
+class Corrections(NamedTuple):
+    """Of variances by messages: factors of those of pairs and of items, and what all items have in
+    common.
+    """
+
+    pair_factor: float
+    item_factor: float
+    common: float
 
 
 class Covariance(Protocol):
@@ -81,27 +113,37 @@ def posterior_covariance(
     """
     if sigma2 == 0:
         return NoCovariance(pairs)
-    sizes = np.bincount(pairs.component).astype(float)
-    formed = sizes.max() <= (exact_items or EXACT_ITEMS) and np.sum(sizes**2) <= MOST_ENTRIES
-    if formed:
+    if are_blocks_formed(pairs, EXACT_ITEMS if exact_items is None else exact_items):
         return FormedCovariance(pairs, weight, sigma2)
     known = near if isinstance(near, MessageCovariance) else None
     return MessageCovariance(pairs, weight, sigma2, known)
 
 
-@lru_cache(maxsize=4)
+def are_blocks_formed(pairs: Pairs, exact_items: int) -> bool:
+    """Whether no group of linked items is too large, nor all their blocks together."""
+    sizes = np.bincount(pairs.component).astype(float)
+    return bool(sizes.max() <= exact_items and np.sum(sizes**2) <= MOST_ENTRIES)
+
+
+_of_models: WeakKeyDictionary[ItemEffects, Covariance] = WeakKeyDictionary()
+
+
 def _covariance_of_model(effects: ItemEffects) -> Covariance | None:
-    """V of the items of a model; None for models of before, which do not know it."""
+    """V of the items of a model, kept with it; None for models of earlier versions, which do not
+    know it.
+    """
     if effects.pair_low is None or effects.pair_high is None or effects.pair_weight is None:
         return None
-    n = len(effects.effect)
-    start = np.searchsorted(effects.pair_low, np.arange(n + 1)).astype(np.int32)
-    nothing = np.zeros((1, len(effects.pair_high)))
-    pairs = Pairs(start, effects.pair_high, nothing, nothing, np.zeros(1))
-    exact = MOST_ITEMS if effects.free else EXACT_ITEMS
-    return posterior_covariance(
-        pairs, effects.pair_weight, effects.posterior_sigma2, exact_items=exact
-    )
+    if effects not in _of_models:
+        n = len(effects.effect)
+        start = np.searchsorted(effects.pair_low, np.arange(n + 1)).astype(np.int32)
+        zero = np.zeros((1, len(effects.pair_high)))
+        pairs = Pairs(start, effects.pair_high, zero, zero, np.zeros(1))
+        exact = MOST_ITEMS if effects.free else POLISHED_ITEMS
+        _of_models[effects] = posterior_covariance(
+            pairs, effects.pair_weight, effects.posterior_sigma2, exact_items=exact
+        )
+    return _of_models[effects]
 
 
 def shared_variance(effects: ItemEffects, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -320,6 +362,8 @@ class MessageCovariance:
     (L + I / sigma^2) V = I, the sum of weight times variance over all pairs is N - tr V / sigma^2:
     variances are scaled so that it is, with the trace of V by random signs; those of single items
     are raised so that they add up to the trace.
+
+    ``near`` is V for about the same weights, from which messages and products start.
     """
 
     def __init__(
@@ -328,12 +372,17 @@ class MessageCovariance:
         weight: np.ndarray,
         sigma2: float,
         near: "MessageCovariance | None" = None,
+        corrections: Corrections | None = None,
     ):
         self._pairs, self._weight, self._sigma2 = pairs, weight, sigma2
         self.precision = Precision(pairs, weight, self._prior)
-        self._start: tuple[TwoArrays | None, np.ndarray | None] = (None, None)
+        self._given_corrections = corrections
+        self._first_messages: Messages | None = None
+        self._products: np.ndarray | None = None  # V times the signs, of the last probe
         if near is not None:
-            self._start, self._signs = (near._messages[2], near._products), near._signs
+            self._first_messages = near.tree.messages
+            self._products = near._products
+            self._signs = near._signs
 
     @cached_property
     def _prior(self) -> float:
@@ -341,66 +390,82 @@ class MessageCovariance:
         return max(1 / self._sigma2, SMALLEST_PRIOR * float(self._weight.mean()))
 
     @cached_property
-    def _messages(self) -> tuple[np.ndarray, np.ndarray, TwoArrays]:
-        """The diagonal of V and variances of pairs as if there were no circles, with messages."""
-        return tree_variances(self._pairs, self._weight, self._prior, self._start[0])
+    def tree(self) -> TreeVariances:
+        """Variances as if there were no circles, with messages."""
+        return tree_variances(self._pairs, self._weight, self._prior, self._first_messages)
 
     @cached_property
     def _signs(self) -> np.ndarray:
         """Random signs (N x k), centred in every group of items."""
-        n, group = self._pairs.n_items, self._pairs.component
+        n = self._pairs.n_items
         n_probes = int(np.clip(ENOUGH_PROBED // n, FEWEST_PROBES, MOST_PROBES))
-        signs, size = mixed_signs(n, n_probes), np.bincount(group)
-        means = [np.bincount(group, column) / size for column in signs.T]
-        return signs - np.column_stack(means)[group]
+        return self._centred(random_signs(n, n_probes))
+
+    def _centred(self, columns: np.ndarray) -> np.ndarray:
+        """Columns (N x k) less their means in every group of items."""
+        group = self._pairs.component
+        means = [np.bincount(group, column) / np.bincount(group) for column in columns.T]
+        return columns - np.column_stack(means)[group]
 
     @cached_property
-    def _probed(self) -> tuple[float, np.ndarray]:
-        """The trace as E z'Vz over random signs z (Hutchinson), and the products x = Vz.
+    def _trace(self) -> float:
+        """E z'Vz over random signs z (Hutchinson), less what messages know of its noise.
 
-        Of an x with a residual r, z'x + r'x is off by the square of that. As signs are centred,
-        V 1 = sigma^2 1 adds sigma^2 for each group.
+        Of a product x = Vz with a residual r, z'x + r'x is off by the square of that. As signs are
+        centred, V 1 = sigma^2 1 adds sigma^2 for each group, and two of a group of s have the
+        covariance -1 / s. Most of the noise is 2 sum V_ij z_i z_j over the pairs, of which messages
+        say the V_ij: it is taken off, with its mean. That leaves a half to a tenth of it.
         """
-        z, x = self._signs, self._start[1]
-        x = self._messages[0][:, None] * z if x is None else x
-        x, residual = conjugate_gradients(self.precision, z, x, ENOUGH)
-        known = 0.0 if np.isinf(self._sigma2) else self._sigma2 * (self._pairs.component.max() + 1)
-        return known + float(np.vdot(z, x) + np.vdot(residual, x)) / z.shape[1], x
+        z, pairs = self._signs, self._pairs
+        if len(pairs.high) == pairs.n_items - self._n_groups:  # a tree: messages are exact
+            return float(self.tree.of_items.sum())
+        start = self.tree.of_items[:, None] * z if self._products is None else self._products
+        x, residual = conjugate_gradients(self.precision, z, start, ENOUGH)
+        self._products = x
+        trace = float(np.vdot(z, x) + np.vdot(residual, x)) / z.shape[1]
+        if np.isfinite(self._sigma2):
+            trace += self._sigma2 * self._n_groups
+        of_items, of_pairs, _ = self.tree
+        covariance = (of_items[pairs.low] + of_items[pairs.high] - of_pairs) / 2
+        noise = 2 * np.einsum("p,pk,pk->", covariance, z[pairs.low], z[pairs.high]) / z.shape[1]
+        size = np.bincount(pairs.component)[pairs.component[pairs.low]]
+        return trace - float(noise + 2 * np.sum(covariance / size))
 
     @property
-    def _products(self) -> np.ndarray | None:
-        """Those of the last probe, from which another one may start."""
-        return self._probed[1] if "_probed" in vars(self) else self._start[1]
+    def _n_groups(self) -> int:
+        return int(self._pairs.component.max()) + 1
 
     @cached_property
-    def _corrections(self) -> tuple[float, float, float]:
-        """A factor for variances of pairs, and one for single ones, with what is added to them."""
-        diagonal, variance, _ = self._messages
-        n, trace, free = len(diagonal), self._probed[0], np.isinf(self._sigma2)
-        n_determined = n - (self._pairs.component.max() + 1 if free else trace / self._sigma2)
-        scale = np.clip(n_determined / max(float(self._weight @ variance), TINY), *LIKELY_SCALES)
-        if free:
-            return float(scale), trace / float(diagonal.sum()), 0.0
+    def corrections(self) -> Corrections:
+        """Such that variances add up to the trace, and times weights to what they must."""
+        if self._given_corrections is not None:
+            return self._given_corrections
+        of_items, of_pairs, _ = self.tree
+        n, trace, is_free = len(of_items), self._trace, np.isinf(self._sigma2)
+        n_determined = n - (self._n_groups if is_free else trace / self._sigma2)
+        scale = n_determined / max(float(self._weight @ of_pairs), TINY)
+        scale = float(np.clip(scale, *LIKELY_SCALES))
+        if is_free:
+            return Corrections(scale, trace / float(of_items.sum()), 0.0)
         # what messages miss is mostly what items of a group have in common
-        return float(scale), 1.0, max((trace - float(diagonal.sum())) / n, 0.0)
+        return Corrections(scale, 1.0, max((trace - float(of_items.sum())) / n, 0.0))
 
     @cached_property
     def diagonal(self) -> np.ndarray:
-        return self._messages[0] * self._corrections[1] + self._corrections[2]
+        return self.tree.of_items * self.corrections.item_factor + self.corrections.common
 
     @cached_property
     def pair_variance(self) -> np.ndarray:
-        return self._messages[1] * self._corrections[0]
+        return self.tree.of_pairs * self.corrections.pair_factor
 
     def trace(self) -> float:
-        return self._probed[0]
+        return self._trace
 
     def at(self, sigma2: float) -> Covariance:
         """Circles are the same; what a group has in common varies in proportion to sigma^2."""
-        other = MessageCovariance(self._pairs, self._weight, sigma2, self)
-        of_pairs, factor, common = self._corrections
-        other._corrections = of_pairs, factor, common * sigma2 / self._sigma2
-        return other
+        common = self.corrections.common * sigma2 / self._sigma2
+        corrections = self.corrections._replace(common=common)
+        return MessageCovariance(self._pairs, self._weight, sigma2, self, corrections)
 
     @cached_property
     def _keys(self) -> np.ndarray:
@@ -408,35 +473,34 @@ class MessageCovariance:
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Some entries of V; zero for two items that did not meet."""
-        n, of_pairs = np.int64(len(self.diagonal)), self._keys
+        n, keys = np.int64(len(self.diagonal)), self._keys
         key = np.minimum(rows, columns) * n + np.maximum(rows, columns)
-        place = np.minimum(np.searchsorted(of_pairs, key), len(of_pairs) - 1)
-        across = (self.diagonal[rows] + self.diagonal[columns] - self.pair_variance[place]) / 2
-        met = np.where(of_pairs[place] == key, across, 0.0)
+        pair = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        across = (self.diagonal[rows] + self.diagonal[columns] - self.pair_variance[pair]) / 2
+        met = np.where(keys[pair] == key, across, 0.0)
         return np.where(rows == columns, self.diagonal[rows], met)
 
     def times(
         self, columns: np.ndarray, near: np.ndarray | None = None, close: float = CLOSE
     ) -> np.ndarray:
         wide = columns.reshape(len(columns), -1)
-        near = None if near is None or not near.any() else near.reshape(wide.shape)
-        return conjugate_gradients(self.precision, wide, near, close)[0].reshape(columns.shape)
+        start = None if near is None else near.reshape(wide.shape)
+        if not np.isinf(self._sigma2) or not wide.shape[1]:
+            return conjugate_gradients(self.precision, wide, start, close)[0].reshape(columns.shape)
+        # the pseudo-inverse has nothing to do with means, of which rounding would make much
+        product, _ = conjugate_gradients(self.precision, self._centred(wide), start, close)
+        return self._centred(product).reshape(columns.shape)
 
 
-@lru_cache(maxsize=1)
-def mixed_signs(n_rows: int, n_columns: int) -> np.ndarray:
-    """A matrix of +1 and -1 without any pattern, always the same: bits of mixed numbers."""
-    number = np.arange(1, n_rows * n_columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    number ^= number >> np.uint64(30)
-    number *= np.uint64(0xBF58476D1CE4E5B9)
-    number ^= number >> np.uint64(27)
-    bit = (number >> np.uint64(33)) & np.uint64(1)
-    return np.where(bit.reshape(n_rows, n_columns) == 1, 1.0, -1.0)
+def random_signs(n_rows: int, n_columns: int) -> np.ndarray:
+    """A matrix of +1 and -1, always the same one."""
+    rng = np.random.default_rng(SIGNS_SEED)
+    return rng.choice([-1.0, 1.0], (n_rows, n_columns))
 
 
 def tree_variances(
-    pairs: Pairs, weight: np.ndarray, prior: float, messages: TwoArrays | None = None
-) -> tuple[np.ndarray, np.ndarray, TwoArrays]:
+    pairs: Pairs, weight: np.ndarray, prior: float, messages: Messages | None = None
+) -> TreeVariances:
     """The diagonal of V (N) and the variance of each pair's difference (P), exact where comparisons
     form no circles, by messages along pairs (Gaussian belief propagation).
 
@@ -444,14 +508,17 @@ def tree_variances(
     of the other end without this comparison: the ``prior`` 1 / sigma^2 and what its other
     comparisons pass to it. With c and c' at its ends the difference has the precision
     w + c c' / (c + c').
-    ``messages`` to low and to high (P each) are where to start; the last ones are returned.
+    ``messages`` are where to start; the last ones are returned.
     """
-    steady = NEAR * STEADY if messages else STEADY
-    messages = messages or (weight / 2,) * 2
+    steady = STEADY if messages is None else NEAR * STEADY
+    if messages is None:
+        messages = Messages(weight / 2, weight / 2)
     total = prior + pairs.item_sums(*messages)
     for number in range(ROUNDS):  # the first round leaves what was given as it is
-        messages, sums = message_pass(pairs.start, pairs.high, weight, total, messages, number > 0)
-        before, total = total, prior + sums
-        if np.max(np.abs(total - before) / total, initial=0.0) < steady:
+        passed, sums = message_pass(pairs.start, pairs.high, weight, total, messages, number > 0)
+        messages = Messages(*passed)
+        last, total = total, prior + sums
+        if np.max(np.abs(total - last) / total, initial=0.0) < steady:
             break
-    return 1 / total, variance_pass(pairs.start, pairs.high, weight, total, messages), messages
+    of_pairs = variance_pass(pairs.start, pairs.high, weight, total, messages)
+    return TreeVariances(1 / total, of_pairs, messages)
