@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairscore import Comparisons, PairscoreWarning, RankRegression
+from pairscore import Comparisons
 from pairscore.core.links import get_link
 from pairscore.core.sums import Range
 from pairscore.estimators.fit_data import (
@@ -15,7 +15,6 @@ from pairscore.estimators.fit_data import (
     Gains,
     leverage_whitener,
 )
-from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.penalty import WEAK_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.settings import Settings
 from tests.hard_designs import NAMES, draw
@@ -266,65 +265,3 @@ def test_the_unit_of_weights_decides_what_is_a_weak_ridge():
     for factor, weak in ((0.99, True), (1.01, False)):
         l2 = factor * WEAK_L2 * data.weight_unit
         assert ridge_is_weak(l2, data.weight_unit) == weak
-
-
-def open_in_differences(X, left, right):
-    """The naive twin: of all directions in which items differ, those without a difference."""
-    Z = X - X.mean(axis=0)
-    Z, sd = Z / Z.std(axis=0), Z.std(axis=0)
-    size, axes = np.linalg.svd(Z, full_matrices=False)[1:]
-    W = axes[size > 1e-8].T / size[size > 1e-8]
-    D = (Z[left] - Z[right]) @ W
-    size, axes = np.linalg.svd(D)[1:]
-    return W @ axes[size < 1e-8].T / sd[:, None]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_what_never_differs_is_found_among_features_that_are_mixed_and_far_from_zero(seed):
-    """Groups of items that meet, told apart by two features; then all features are mixed."""
-    rng = np.random.default_rng(seed)
-    n, d = 60, rng.integers(4, 9)
-    group = np.repeat(np.arange(12), 5)
-    X = rng.normal(size=(n, d))
-    X[:, :2] = rng.normal(size=(12, 2))[group]
-    X[:, -1] = X[:, 2] - X[:, 3]  # repeats others in all items, and makes no groups
-    X = X @ rng.normal(size=(d, d)) * 10.0 ** rng.integers(-3, 4, d) + 1000
-    left = rng.integers(0, n, 2000)
-    right = 5 * group[left] + rng.integers(0, 5, 2000)
-    met = left != right
-    data = FitData(Comparisons(X, left[met], right[met], rng.choice([-1, 1], met.sum())), False)
-    found, twin = never_differing(data, POOLED), open_in_differences(X, left, right)
-    assert found.shape == twin.shape == (d, 2)
-    places = [(X - X.mean(axis=0)) @ directions for directions in (found, twin)]
-    both = np.hstack([place / np.linalg.norm(place, axis=0) for place in places])
-    assert np.linalg.svd(both)[1][2] < 1e-6  # the two have the same places of items
-
-
-def test_a_difference_in_one_comparison_of_thousands_is_a_difference():
-    rng = np.random.default_rng(0)
-    group = np.repeat([0, 1], 50)
-    X = np.column_stack([rng.normal(size=100), rng.normal(size=100), 1e3 * group])
-    X[:, 2] += X[:, 0]
-    left = rng.integers(0, 100, 5000)
-    right = 50 * group[left] + (left % 50 + rng.integers(1, 50, 5000)) % 50
-    outcome = rng.choice([-1, 1], 5000)
-    data = FitData(Comparisons(X, left, right, outcome), False)
-    assert never_differing(data, POOLED).shape == (3, 1)
-    right[4321] = (left[4321] + 50) % 100  # the only one across
-    data = FitData(Comparisons(X, left, right, outcome), False)
-    assert never_differing(data, POOLED).size == 0
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-5])
-def test_a_combination_that_never_differs_is_seen_in_any_unit(scale):
-    """One item alone has a feature that a few comparisons do not show."""
-    rng, n, m = np.random.default_rng(0), 2000, 20_000
-    group, alone, x = np.arange(n) % 2, np.arange(n) == 7, rng.normal(size=n)
-    left = rng.integers(0, n, m)
-    right = (left + 2 * rng.integers(1, n // 2, m)) % n  # never across groups
-    won = rng.random(m) < 1 / (1 + np.exp(x[right] - x[left]))
-    votes = np.where(won, (left, right), (right, left)).T
-    X = np.column_stack([x, scale * alone, scale * (group - alone)])
-    with pytest.warns(PairscoreWarning, match="no two items that met differ in some combination"):
-        model = RankRegression("pooled").fit(X, votes)
-    assert np.isnan(model.std_errors_).tolist() == [False, True, True]

@@ -15,7 +15,7 @@ from pairscore import PairscoreError, fit_stream
 from pairscore.files.partitions import partitions
 from pairscore.model import predict
 from pairscore.streaming import rows as part_rows
-from pairscore.streaming import spill, table
+from pairscore.streaming import shared_items, spill
 from pairscore.streaming.connect import connected
 from tests.streaming.studies import (
     assert_same_fit,
@@ -91,7 +91,7 @@ class Watched:
 def items_in_parts(monkeypatch, rows_of_part=30, rows_of_block=25, n_features=3):
     """Parts and blocks of the item table so small that a few hundred items are many."""
     monkeypatch.setattr(part_rows, "ITEM_ROWS", rows_of_part)
-    monkeypatch.setattr(table, "BLOCK_BYTES", 8 * n_features * rows_of_block)
+    monkeypatch.setattr(shared_items, "BLOCK_BYTES", 8 * n_features * rows_of_block)
 
 
 def refuse_features(monkeypatch):
@@ -222,7 +222,7 @@ class Checks:
         parts[2] = Deadly(parts[2], str(mark), cluster.generations)
 
         def kill(task):
-            if isinstance(task, table.RowTask) and not killed:
+            if isinstance(task, shared_items.RowTask) and not killed:
                 cluster.processes()  # with another for the one that ended while it read items
                 killed.append(task)
                 cluster.kill_one()

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError
-from pairscore.streaming.engines import LocalEngine, Range, Sums, local_engine
+from pairscore.core.sums import Sums
+from pairscore.streaming.engines import LocalEngine, local_engine
 from pairscore.streaming.progress import Watch
 
 
@@ -45,11 +46,6 @@ def test_what_a_task_raises_is_raised_and_the_rest_is_given_up():
 def test_a_machine_has_at_least_one_thread():
     assert local_engine().n_jobs >= 1
     assert local_engine(3).n_jobs == 3
-
-
-def test_ranges_add_to_the_range_of_all():
-    total = Range() + Range.of(np.array([2.0, 5.0])) + Range.of(np.empty(0))
-    assert total == Range(2.0, 5.0)
 
 
 def test_progress_has_the_share_that_is_done():

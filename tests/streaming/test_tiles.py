@@ -1,28 +1,25 @@
-"""Tiles hold every comparison once, and sums over blocks are sums over all pairs."""
+"""Tiles hold every comparison once, and sums over blocks are those over one block."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pairscore.core.linalg import whitening_basis
+from pairscore import Comparisons
 from pairscore.core.links import get_link
-from pairscore.core.moments import moments
-from pairscore.core.pair_graph import aggregate_pairs, difference_scatter
-from pairscore.core.sandwich import centred_meat, item_robust_meat
-from pairscore.estimators.likelihood import likelihood_contributions
+from pairscore.core.scale import NO_RIDGE
+from pairscore.estimators.closed_form import ClosedFormEquations, ScaledClosedForm
+from pairscore.estimators.fit_data import Choice, CountTask, Cut, FitData, WholeBlock
+from pairscore.estimators.likelihood import LikelihoodEquations
+from pairscore.estimators.null_space import PlacesTask
+from pairscore.estimators.pair_sums import NoSums, PairTask
+from pairscore.streaming.engines import LocalEngine
 from pairscore.streaming.passes import NumberedPart
 from pairscore.streaming.rows import Batch
 from pairscore.streaming.spill import Grid, Spill
-from pairscore.streaming.tiles import (
-    CountTask,
-    LikelihoodEquations,
-    PairTask,
-    Tiles,
-    no_pairs,
-)
+from pairscore.streaming.tiles import BlockTask, StreamBlock, Tiles
+from tests.hard_designs import NAMES, draw
 
 
 def rows(seed, n, m):
@@ -57,45 +54,116 @@ def test_each_comparison_stands_in_the_tile_of_its_pair_once(tmp_path):
     assert sum(len(one.left) for one in again) == 300
 
 
-@settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 1000), size=st.integers(1, 14), side=st.booleans(), own=st.booleans())
-def test_sums_over_blocks_are_those_over_all_pairs(seed, size, side, own, tmp_path_factory):
-    n, d = 12, 3
-    batch, rng = rows(seed, n, 80), np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) + 2
-    if own:  # an item with a column of its own counts each of its comparisons once
-        X[:, 2] = 0.0
-        X[4, 2] = 1.0
-    link, scores, effect = get_link("logit"), rng.normal(size=n), 0.3 if side else 0.0
-    pairs = aggregate_pairs(*batch[:4], n, side)
-    center = moments(X, pairs.exposures)
-    shift = effect * pairs.side[:, None]
-    score, information = link.score(pairs.differences(scores) + shift, pairs.win, pairs.lose)
-    whitener = whitening_basis(center.scatter, center.sd).transform
-    u = likelihood_contributions(score, pairs)
-    weight = information.sum(axis=0)
-    whole, scatter = item_robust_meat(X, center, pairs, u, whitener, weight)
+def assert_same_sums(ours, theirs, size):
+    """Field by field, relative to the largest entry of a field; ``size`` is that of rounding."""
+    if isinstance(theirs, np.ndarray | float):
+        largest = max(float(np.abs(theirs).max(initial=0.0)), size)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-11 * largest)
+        return
+    assert type(ours) is type(theirs)
+    for field in fields(theirs):
+        assert_same_sums(getattr(ours, field.name), getattr(theirs, field.name), size)
+
+
+METHODS = ("split", "pooled", "paired", "mle")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    size=st.integers(1, 22),
+    side=st.booleans(),
+    robust=st.booleans(),
+    name=st.sampled_from(NAMES),
+    method=st.sampled_from(METHODS),
+    link=st.sampled_from(["logit", "probit"]),
+)
+def test_sums_over_blocks_are_those_over_all_pairs(
+    seed, size, side, robust, name, method, link, tmp_path_factory
+):
+    """Of easy and hard data, and of some of the comparisons; an item may have its own column."""
+    n, d = 20, 3
+    rng = np.random.default_rng(seed)
+    drawn = draw(name, rng, n, 80, d)
+    X = drawn.X + 2
+    if seed % 2:
+        X[:, 2] = np.where(np.arange(n) == drawn.left[0], 1.0, 0.0)
+    weight = np.ones(80) if drawn.weight is None else drawn.weight
+    outcome = drawn.outcome.astype(np.int8)
+    batch = Batch(drawn.left, drawn.right, outcome, weight)
+    votes = Comparisons(X, drawn.left, drawn.right, drawn.outcome, weight=weight)
+    data, choices = FitData(votes, side), ()
+    mean = data.item_moments.mean
+    if seed % 3 == 0:  # comparisons that a step moves
+        choices = (Choice((Cut(rng.normal(size=n), 0.1, 0.5),), touched=True),)
+        data = data.part(choices[0])
     spill = spill_of(tmp_path_factory.mktemp("t"), batch, n, size)
-    tiles = Tiles(spill, 3, X, center.mean, side)
-    blocks = range(tiles.n_blocks)
-    from pairscore.core.sandwich import jackknife_inflation
+    has_ties = bool(np.any(outcome == 0))
+    tiles = Tiles(spill, 3, X, mean, side, has_ties, choices)
+    link, b, effect = get_link(link), rng.normal(size=d), 0.3 if side else 0.0
+    if method == "mle":
+        equations, n_equations = LikelihoodEquations(link, X @ b, effect), d + side
+    else:
+        form = ScaledClosedForm(link, method, b, np.eye(d), 0.8, effect, NO_RIDGE, b)
+        equations = ClosedFormEquations(form, X @ b, float(mean @ b))
+        n_equations = d + 1 + side
+    inflation = None
+    if robust:
+        inflation = np.where(np.arange(n) == drawn.left[0], 0.0, rng.uniform(1, 3, n))
+    # a matrix of the whole tile is as much as one of a small one, up to rounding
+    whole = WholeBlock(tile_at(data, mean))
+    rounding = 1e-4 * float(np.abs(X).max() ** 2 * weight.sum())
+    for task in (
+        PairTask(equations, n_equations, inflation),
+        CountTask(d + side),
+        PlacesTask(np.eye(d)[:, :2]),
+    ):
+        total = LocalEngine(2).total(BlockTask(tiles, task), range(tiles.n_blocks))
+        if not np.any(data.amount > 0):
+            continue
+        assert_same_sums(total, task(whole), rounding)
 
-    inflation = jackknife_inflation(X - center.mean, pairs.exposures, whitener)
-    equations = LikelihoodEquations(link, scores, effect, has_ties=True)
-    first, *others = map(PairTask(tiles, equations, d + side, inflation), blocks)
-    for sums in others:
-        first = first + sums
-    meat = centred_meat(first.items - first.pairs, first.total, float(pairs.number.sum()))
-    np.testing.assert_allclose(meat, whole, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(first.equations.expected[:d, :d], scatter, rtol=1e-8, atol=1e-8)
-    first, *others = map(CountTask(tiles), blocks)
-    for counts in others:
-        first = first + counts
-    expected = difference_scatter(X, center.mean, pairs, pairs.number)
-    np.testing.assert_allclose(first.scatter[:d, :d], expected, rtol=1e-8, atol=1e-8)
-    assert first.squares == pytest.approx(float(np.sum(pairs.number**2)))
+
+def tile_at(data, mean):
+    """The tile of all comparisons, centred at a mean."""
+    return replace(data.tile, mean=mean)
 
 
-def test_no_pairs_are_of_no_items():
-    assert no_pairs(2).n_items == 0
-    assert replace(no_pairs(1)).number.sum() == 0
+def test_a_block_has_its_low_items_and_all_tiles_in_which_it_has_a_part(tmp_path):
+    batch = rows(1, 23, 300)
+    X = np.random.default_rng(1).normal(size=(23, 2))
+    tiles = Tiles(spill_of(tmp_path, batch, 23, 6), 3, X, X.mean(axis=0), False, True)
+    number, items = 0.0, []
+    for block in (StreamBlock(tiles, k) for k in range(tiles.n_blocks)):
+        assert not block.is_whole
+        items += range(block.rows.start, block.rows.stop)
+        owned = [tile for is_low, tile in block.tiles(owned=True) if is_low]
+        number += sum(tile.pairs.number.sum() for tile in owned)
+        of_block = sum(tile.pairs.exposures[tile.own] for _, tile in block.tiles(owned=False))
+        here = slice(block.rows.start, block.rows.stop)
+        met = np.bincount(batch.left, batch.amount, 23) + np.bincount(batch.right, batch.amount, 23)
+        np.testing.assert_allclose(of_block, met[here])
+        for _, tile in block.tiles(owned=False):
+            np.testing.assert_array_equal(tile.X[tile.own], X[here])
+            np.testing.assert_array_equal(tile.take(np.arange(23.0))[tile.own], np.arange(23)[here])
+    assert number == batch.amount.sum()
+    assert items == list(range(23))
+
+
+def test_blocks_that_never_met_have_no_tile(tmp_path):
+    batch = Batch(np.array([0, 5]), np.array([1, 4]), np.array([1, 1], dtype=np.int8), np.ones(2))
+    tiles = Tiles(spill_of(tmp_path, batch, 6, 3), 3, np.eye(6), np.zeros(6), False, False)
+    assert tiles.tile(0, 1) is None
+    assert [tile.tied for _, tile in StreamBlock(tiles, 0).tiles(owned=False)] == [None]
+
+
+def test_blocks_without_comparisons_add_nothing(tmp_path):
+    batch = Batch(np.array([0]), np.array([1]), np.array([1], dtype=np.int8), np.ones(1))
+    tiles = Tiles(spill_of(tmp_path, batch, 6, 3), 3, np.eye(6), np.zeros(6), False, False)
+    equations = LikelihoodEquations(get_link("logit"), np.zeros(6), 0.0)
+    for inflation in (None, np.ones(6)):
+        task = PairTask(equations, 6, inflation)
+        here, nothing = (task(StreamBlock(tiles, block)) for block in (0, 1))
+        assert isinstance(nothing.equations, NoSums)
+        for total in (here + nothing, nothing + here):
+            assert_same_sums(total, here, 1.0)

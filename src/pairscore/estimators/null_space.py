@@ -1,10 +1,14 @@
 """Directions in which no two items that met differ: the null space of the comparisons."""
 
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 
-from pairscore.estimators.fit_data import DataOfFit, FitData
+from pairscore.core.moments import centred_blocks
+from pairscore.core.pair_graph import difference_scatter
+from pairscore.estimators.fit_data import Block, DataOfFit, FitData
 from pairscore.estimators.settings import Settings
 
 SMALLEST_IN_FEW = 1e-6  # eigenvalue, relative to the largest, that a few comparisons show clearly
@@ -75,33 +79,67 @@ def open_in_few(data: FitData, features: np.ndarray) -> np.ndarray:
     return vectors[:, is_open] / unit[:, None]
 
 
+@dataclass(frozen=True)
+class PlacesTask:
+    """The scatter (k x k) of differences of places along some directions (d x k).
+
+    Of places, and not of features: along a direction in which items vary little, that of features
+    has lost its digits.
+    """
+
+    directions: np.ndarray
+
+    def __call__(self, block: Block) -> np.ndarray:
+        k = self.directions.shape[1]
+        total = np.zeros((k, k))
+        for _, tile in block.tiles(owned=True):
+            places = np.empty((len(tile.X), k))
+            for rows, centred in centred_blocks(tile.X, tile.mean):
+                places[rows] = centred @ self.directions
+            total += difference_scatter(places, np.zeros(k), tile.pairs, tile.pairs.number)
+        return total
+
+
 def without_difference(directions: np.ndarray, data: DataOfFit) -> np.ndarray:
     """Those of some directions (d x k) in which items differ, but no two that met."""
-    if not directions.size:
-        return directions
-    d = len(directions)
-    scatter = data.counts.scatter[:d, :d] / data.tally.n_comparisons
-    return null_directions(directions, scatter, data.item_moments.covariance)
+    number = 0.5 * float(data.tally.exposures.sum())
+
+    def squares(along: np.ndarray) -> np.ndarray:
+        total: np.ndarray = data.sum_pairs(PlacesTask(along), "Pairs")
+        return total / number
+
+    return null_directions(directions, data.item_moments.covariance, squares)
 
 
 def null_directions(
-    directions: np.ndarray, scatter: np.ndarray, covariance: np.ndarray
+    directions: np.ndarray,
+    covariance: np.ndarray,
+    squares: Callable[[np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    """Those of some directions (d x k) in which differences have no ``scatter`` (d x d).
+    """Those of some directions (d x k) in which no two items that met differ.
 
-    It is the mean square of differences, and about twice the ``covariance`` of items (d x d) where
-    pairs are random. Single features are looked at one by one; combinations of the others together,
-    in coordinates in which these items have the identity as covariance.
+    ``squares`` gives the mean squares and products of differences (k x k) along directions (d x k);
+    they are about twice the ``covariance`` of items (d x d) along these where pairs are random.
+    Single features are looked at one by one; combinations of the others together, in coordinates
+    in which these items have the identity as covariance.
     """
-    variance = np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0)
-    alone = np.diag(scatter) <= NO_DIFFERENCE * variance
     single = (np.abs(directions) > 0).sum(axis=0) == 1
-    kept = directions[:, single][:, alone[np.argmax(np.abs(directions[:, single]), axis=0)]]
-    combined = directions[:, ~single]
-    if not combined.size:
+    if single.any():
+        alone = directions[:, single]
+        variance = np.einsum("ik,ij,jk->k", alone, covariance, alone)
+        sd = np.sqrt(np.where(variance > 0, variance, 1.0))
+        never = np.diag(squares(alone)) <= NO_DIFFERENCE * sd**2
+        kept = alone[:, never]
+        others = np.hstack([(alone / sd)[:, ~never], directions[:, ~single]])
+    else:
+        kept = directions[:, single]
+        others = directions
+    if not others.size:
         return kept
-    values, axes = np.linalg.eigh(combined.T @ covariance @ combined)
+    values, axes = np.linalg.eigh(others.T @ covariance @ others)
     varied = values > SMALLEST_VARIANCE
-    W = combined @ (axes[:, varied] / np.sqrt(values[varied]))
-    squares, turns = np.linalg.eigh(W.T @ scatter @ W)
-    return np.hstack([kept, W @ turns[:, squares <= NO_DIFFERENCE]])
+    if not varied.any():  # features that repeat each other
+        return kept
+    W = others @ (axes[:, varied] / np.sqrt(values[varied]))
+    sizes, turns = np.linalg.eigh(squares(W))
+    return np.hstack([kept, W @ turns[:, sizes <= NO_DIFFERENCE]])
