@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from pairscore.estimators.fit_data import DataOfFit, FitData
+from pairscore.estimators.fit_data import DataOfFit, FitData, SumsOfFit
 from pairscore.estimators.settings import Settings
 
 SMALLEST_IN_FEW = 1e-6  # eigenvalue, relative to the largest, that a few comparisons show clearly
@@ -24,7 +24,7 @@ def never_differing(data: DataOfFit, settings: Settings) -> np.ndarray:
     A few comparisons nearly always show that there are none; else all are looked at.
     """
     d, has_ridge = len(data.feature_names), settings.l2 > 0
-    if not data.has_items or not (has_ridge or settings.method in ("pooled", "split")):
+    if not data.has_items or not gives_numbers(settings):
         return np.empty((d, 0))
     some = memory_of(data)
     alone = some.comparisons.never_differs
@@ -40,6 +40,28 @@ def never_differing(data: DataOfFit, settings: Settings) -> np.ndarray:
     combined = np.zeros((d, of_few.shape[1]))
     combined[rest] = of_few
     return without_difference(np.hstack([single, combined]), data)
+
+
+def gives_numbers(settings: Settings) -> bool:
+    """Whether a fit gives directions a number in which no two items that met differ."""
+    return settings.l2 > 0 or settings.method in ("pooled", "split")
+
+
+def never_differing_in_sums(data: SumsOfFit, settings: Settings) -> np.ndarray:
+    """The same as :func:`never_differing` by the scatter of differences, without comparisons.
+
+    A feature of whole sites, for one. Combinations are looked for beside a ridge too: how many
+    differences are independent, sums do not say.
+    """
+    d, sd = len(data.feature_names), data.item_moments.sd
+    if not gives_numbers(settings):
+        return np.empty((d, 0))
+    single = without_difference(np.eye(d)[:, sd > 0], data)
+    rest = np.flatnonzero((sd > 0) & ~single.any(axis=1))
+    of_rest = small_axes(data.counts.scatter[np.ix_(rest, rest)], sd[rest])
+    combined = np.zeros((d, of_rest.shape[1]))
+    combined[rest] = of_rest
+    return np.hstack([single, without_difference(combined, data)])
 
 
 def memory_of(data: DataOfFit) -> FitData:
@@ -68,14 +90,21 @@ def open_in_few(data: FitData, features: np.ndarray) -> np.ndarray:
             smallest = SMALLEST_IN_FEW * len(size) * np.eye(len(size))
             np.linalg.cholesky(squares / np.outer(size, size) - smallest)
             return np.empty((len(size), 0))
-    sd = data.item_moments.sd[features]
+    return small_axes(squares, data.item_moments.sd[features])
+
+
+def small_axes(squares: np.ndarray, sd: np.ndarray) -> np.ndarray:
+    """Directions (r x k) in which squares of differences (r x r) are small.
+
+    ``sd`` (r) are standard deviations of the features, in units of which these are.
+    """
     unit = np.where(sd > 0, sd, 1.0)
     values, vectors = np.linalg.eigh(squares / np.outer(unit, unit))
     is_open = values <= SMALLEST_IN_FEW * values.max(initial=0.0)
     return vectors[:, is_open] / unit[:, None]
 
 
-def without_difference(directions: np.ndarray, data: DataOfFit) -> np.ndarray:
+def without_difference(directions: np.ndarray, data: SumsOfFit) -> np.ndarray:
     """Those of some directions (d x k) in which items differ, but no two that met."""
     if not directions.size:
         return directions
