@@ -5,23 +5,23 @@ import pytest
 
 from pairscore import PairscoreError, RankRegression
 from pairscore.streaming.merge import merge_rounds, merge_sites
-from pairscore.streaming.rounds import Point, lagrange, nodes, point_of, site_round
+from pairscore.streaming.rounds import SCALES, Point, at_scale, point_of, site_round
 from pairscore.streaming.sites import site_sums
 from tests.streaming.test_sites import site
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def test_nodes_interpolate_the_slope_of_a_likelihood_to_ten_digits():
-    at, differences = nodes(0.7, 24), np.linspace(-12, 12, 50)
+def test_a_spline_gives_the_slope_of_a_likelihood_to_nine_digits_and_the_scale_to_ten():
+    differences = np.linspace(-12, 12, 50)
 
     def slope(u):
-        return float(np.sum(differences / (1 + np.exp(np.exp(u) * differences))))
+        return float(np.sum(differences / (1 + np.exp(0.7 * np.exp(u) * differences))))
 
-    values = np.array([slope(u) for u in at])
-    for u in np.linspace(at[0], at[-1], 37):
-        assert lagrange(at, u) @ values == pytest.approx(slope(u), rel=1e-8)
-    assert lagrange(at, at[3]) @ values == values[3]
+    values = np.array([slope(u) for u in SCALES])
+    for u in np.linspace(SCALES[0], SCALES[-1], 37):
+        assert at_scale(values, SCALES, u) == pytest.approx(slope(u), rel=1e-8)
+    assert at_scale(values, SCALES, SCALES[3]) == pytest.approx(values[3], rel=1e-14)
 
 
 def test_a_point_survives_a_file_with_all_its_digits():

@@ -336,11 +336,13 @@ def write_sums(
             kinds = {name: given[name] for name in ("link", "ties", "side_effect")}
             sums = site_sums(table, votes, **kinds, **common)
             save_site(sums, output)
-            n_items, m = int(sums.numbers[0]), float(sums.numbers[1])
+            n_items = int(sums.numbers.n_items)
+            m = sums.numbers.n_comparisons
         else:
             at = site_round(load(model), table, votes, **common)
             save_round(at, output)
-            n_items, m = at.point.data.n_items, float(at.point.data.n_comparisons)
+            n_items = at.point.data.n_items
+            m = at.point.total.numbers.n_comparisons
     show_warnings(texts)
     what = "all sites together" if model else "this site"
     if as_json:

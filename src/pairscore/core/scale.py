@@ -328,7 +328,7 @@ def decided_scale(
     if np.array_equal(decided, counted) or not decided.any():
         return 1.0
     square = float(np.average((eta**2 + variance)[counted], weights=amount[counted]))
-    precision = square / 2 / PRIOR_SD**2  # two items differ by twice the variance of one
+    precision = prior_precision(square)
 
     def along(rows: np.ndarray) -> AlongScore:
         of_rows = None if sd is None else sd[rows]
@@ -338,6 +338,11 @@ def decided_scale(
     of_all = along(counted).likeliest(pull, 0.0)
     of_decided = along(decided).likeliest(pull_of_decided, of_all)
     return float(np.exp(of_decided - of_all))
+
+
+def prior_precision(mean_square: float) -> float:
+    """Of the prior of a scale: precision * scale^2 / 2, by the mean square of differences at 1."""
+    return mean_square / 2 / PRIOR_SD**2  # two items differ by twice the variance of one
 
 
 def share_of_coin(mean: np.ndarray, outcome: np.ndarray, amount: np.ndarray) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pairscore.core.moments import SMALLEST_REACH, lost_digits
 from pairscore.errors import PairscoreError, plural
-from pairscore.estimators.fit_data import DataOfFit, FitData
+from pairscore.estimators.fit_data import FitData, SumsOfFit
 from pairscore.estimators.item_table import ItemTable
 from pairscore.estimators.settings import Settings
 
@@ -18,7 +18,7 @@ def n_counted(data: FitData) -> float:
     return data.comparisons.number
 
 
-def refuse_too_many_features(data: DataOfFit, m: float, settings: Settings) -> None:
+def refuse_too_many_features(data: SumsOfFit, m: float, settings: Settings) -> None:
     """Without a ridge, features must not outnumber items or the m comparisons that count.
 
     Of a matrix of differences they may, as scikit-learn expects: warnings say what the fit is.

@@ -30,7 +30,7 @@ from pairscore.core.sandwich import PairContributions, less_ties, sandwich
 from pairscore.core.scale import Scale, ScaleRidge, fit_scale, initial_factor
 from pairscore.core.sums import Sums
 from pairscore.errors import NotConvergedWarning, PairscoreError, plural
-from pairscore.estimators.fit_data import Along, DataOfFit, Tile, jackknife_of_items
+from pairscore.estimators.fit_data import Along, DataOfFit, SumsOfFit, Tile, jackknife_of_items
 from pairscore.estimators.item_table import SecondHalfSums
 from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.pair_sums import sum_equations
@@ -67,7 +67,7 @@ def shrink_covariance(covariance: np.ndarray, shrinkage: float) -> np.ndarray:
     return (1 - shrinkage) * covariance + shrinkage * np.diag(np.diag(covariance))
 
 
-def choose_shrinkage(data: DataOfFit, settings: Settings, center: Spread) -> float:
+def choose_shrinkage(data: SumsOfFit, settings: Settings, center: Spread) -> float:
     """The number given, or the one that a rule chooses for the standardised items.
 
     The rules are those of Ledoit and Wolf (2004) and of Chen, Wiesel, Eldar and Hero (2010), OAS.
@@ -84,7 +84,7 @@ def choose_shrinkage(data: DataOfFit, settings: Settings, center: Spread) -> flo
     return float(oas(standard)[1])
 
 
-def feature_covariance(data: DataOfFit, settings: Settings) -> tuple[np.ndarray, Spread]:
+def feature_covariance(data: SumsOfFit, settings: Settings) -> tuple[np.ndarray, Spread]:
     """The covariance S (d x d) of the method, shrunk, and the spread of the items behind it."""
     twice, d = 2 * data.tally.n_comparisons, len(data.label_sum)
     center = data.item_moments.spread
@@ -129,7 +129,7 @@ class Direction:
         return self.center.sd * self.b
 
 
-def closed_direction(data: DataOfFit, settings: Settings) -> Direction:
+def closed_direction(data: SumsOfFit, settings: Settings) -> Direction:
     """Eq. 3 with the covariance of the method, and its ridge."""
     m = data.tally.n_comparisons
     covariance, center = feature_covariance(data, settings)
@@ -144,8 +144,30 @@ def closed_direction(data: DataOfFit, settings: Settings) -> Direction:
 # -- its scale on the link ---------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class NetSums(Sums):
+    """Of every item, products of its net wins w_i and its net differences n_i along b, summed.
+
+    n_i is the sum of amount times difference where the item is left, less that where it is right.
+    """
+
+    wins: float  # sum_i w_i^2
+    mixed: float  # sum_i w_i n_i
+    differences: float  # sum_i n_i^2
+
+    @classmethod
+    def of_items(cls, wins: np.ndarray, differences: np.ndarray) -> "NetSums":
+        """From w and n (N)."""
+        mixed = float(wins @ differences)
+        return cls(float(wins @ wins), mixed, float(differences @ differences))
+
+    def residual(self, slope: float) -> float:
+        """The sum of the squares of e_i = w_i - slope n_i."""
+        return max(self.wins - 2 * slope * self.mixed + slope**2 * self.differences, 0.0)
+
+
 def overfit_guard(
-    net_residual: np.ndarray, exposures: np.ndarray, freedom: float, explained: float
+    net: NetSums, squares: float, exposures: float, freedom: float, explained: float
 ) -> float:
     """The share of the closed form's fit that would survive on new items.
 
@@ -156,14 +178,18 @@ def overfit_guard(
 
     Parameters
     ----------
-    net_residual, exposures : arrays (N)
-        e and k of every item.
+    net : NetSums
+    squares : float
+        The sum of the squares of the differences along b.
+    exposures : float
+        sum_i k_i.
     freedom : float
         Degrees of freedom of the closed form: about d.
     explained : float
         The agreement (X'w)'b.
     """
-    chance = 2 * freedom * float(net_residual @ net_residual) / float(exposures.sum())
+    slope = explained / squares if squares > 0 else 0.0
+    chance = 2 * freedom * net.residual(slope) / exposures
     return float(np.clip(1 - chance / explained, SMALLEST_GUARD, 1.0)) if explained > 0 else 1.0
 
 
@@ -176,6 +202,34 @@ def freedom_in_sample(freedom: float, n_items: float, method: str) -> float:
     if method == "split":
         return freedom
     return freedom * (n_items / max(n_items - freedom - 1, n_items / 2)) ** 2
+
+
+def first_scale(squares: float, explained: float, n_comparisons: float, link: Link) -> float:
+    """A first guess of the factor from b to the link.
+
+    By the sum of the squares of the differences along b, and the agreement (X'w)'b of the outcomes
+    with them. That is half of the squares where b is `paired`; any other b is first brought to the
+    length at which it is.
+    """
+    length = 2 * explained / squares if squares > 0 and explained > 0 else 1.0
+    spread = np.sqrt(squares / (2 * n_comparisons))  # two items differ by twice the variance of one
+    return length * initial_factor(length * spread, float(link.pdf(0.0)))
+
+
+def scale_ridge(
+    settings: Settings, unit: float, standard_coef: np.ndarray, separated: bool
+) -> ScaleRidge:
+    """What holds factor and side effect: the ridge, or a prior where comparisons are separated.
+
+    ``standard_coef`` (d) is b in units of the features' standard deviations, which a ridge acts on,
+    ``unit`` the weight of a comparison.
+    """
+    norm = float(np.sum(standard_coef**2))
+    if not separated:
+        return ScaleRidge(settings.l2 * norm, 0.0)
+    prior = SEPARATION_L2 * unit
+    l2 = prior if ridge_is_weak(settings.l2, unit) else settings.l2
+    return ScaleRidge(l2 * norm, prior)
 
 
 def link_scale(
@@ -211,20 +265,15 @@ def link_scale(
     # a ridge that holds the scale leaves only the side to be without an end
     one_sided = side and along.tied == 0 and (along.wins.is_empty or along.losses.is_empty)
     separated = along.is_separated(side) if weak else one_sided
-    prior = SEPARATION_L2 * unit
-    l2 = prior if separated and weak else settings.l2
-    ridge = ScaleRidge(l2 * float(np.sum(standard_coef**2)), prior if separated else 0.0)
+    ridge = scale_ridge(settings, unit, standard_coef, separated)
     squares = differences.squares
-    # two items differ by twice the variance of one
-    spread = np.sqrt(squares / (2 * tally.n_comparisons))
-    start = initial_factor(spread, float(settings.link.pdf(0.0)))
-    scale = fit_scale(differences, settings.link, start, side, ridge)
     explained = float((scores - scores.mean()) @ tally.net_wins)
-    slope = explained / squares if squares > 0 else 0.0
-    residual = tally.net_wins - slope * along.net
+    start = first_scale(squares, explained, tally.n_comparisons, settings.link)
+    scale = fit_scale(differences, settings.link, start, side, ridge)
     n_items = float(np.count_nonzero(tally.exposures))
     freedom = freedom_in_sample(freedom, n_items, settings.method)
-    guard = overfit_guard(residual, tally.exposures, freedom, explained)
+    net = NetSums.of_items(tally.net_wins, along.net)
+    guard = overfit_guard(net, squares, float(tally.exposures.sum()), freedom, explained)
     return replace(scale, factor=scale.factor * guard, guard=guard), bool(separated)
 
 
@@ -513,6 +562,8 @@ def _with_covariance(
     equations = ClosedFormEquations(form, scores, float(data.item_moments.mean @ b))
     inflation = jackknife_of_items(data, settings) if settings.inference == "items" else None
     sums, robust = sum_equations(data, equations, len(b) + 1 + data.keep_sides, inflation)
+    if robust is not None and settings.method == "pooled":
+        robust = meat_net_of(robust, never_differing(data, settings), form.inverse)
     second_half = None
     if settings.method == "split":
         second_half = data.table.second_half(data.second_mask, data.second_moments, b)
@@ -534,7 +585,7 @@ def guard_variance(form: ScaledClosedForm, estimate: Estimate) -> np.ndarray:
 
 
 def closed_covariance(
-    data: DataOfFit,
+    data: SumsOfFit,
     settings: Settings,
     form: ScaledClosedForm,
     sums: ClosedFormSums,
@@ -543,13 +594,12 @@ def closed_covariance(
 ) -> np.ndarray:
     """Covariance of coefficients and side effect, from the sums of its equations.
 
-    ``robust`` is the item-robust meat; ``second_half`` are sums of the items of `split`.
+    ``robust`` is the item-robust meat, of `pooled` without its part along directions in which no
+    comparison differs (:func:`meat_net_of`); ``second_half`` are sums of the items of `split`.
     """
     d = len(form.coef)
     random_pairs = None if settings.method == "paired" else data.item_moments.scatter
     jacobian = form.jacobian(sums, random_pairs)
-    if robust is not None and settings.method == "pooled":
-        robust = meat_net_of(robust, never_differing(data, settings), form.inverse)
     covariance = sandwich(jacobian, sums.model_meat, robust, data.weight_unit)
     if robust is None and data.n_tied > 0:
         tied = data.weight_unit * (jacobian @ sums.tied @ jacobian.T)

@@ -1,7 +1,8 @@
 """The data of a fit: what every estimator asks of its comparisons and items, as sums.
 
 Estimators are written once, on :class:`DataOfFit`. It knows its items (a table that sums over its
-rows), and sums over its comparisons, in three ways:
+rows) and what sums say of both (:class:`SumsOfFit`, all that several sites together know), and it
+sums over its comparisons, in three ways:
 
     along       differences along a score: for scales, agreement and separation
     score       the derivative of the log-likelihood in the items' scores
@@ -273,12 +274,12 @@ class CountTask:
 # -- the data of a fit -------------------------------------------------------------------------
 
 
-class DataOfFit(Protocol):
-    """What an estimator asks of its data: M comparisons of N items with d features."""
+class SumsOfFit(Protocol):
+    """What is known of the data of a fit from sums: M comparisons of N items with d features."""
 
     @property
     def table(self) -> ItemTable:
-        """Features of the items."""
+        """Features of the items; of no items where there are only sums."""
         ...
 
     @property
@@ -292,16 +293,6 @@ class DataOfFit(Protocol):
     @property
     def has_items(self) -> bool:
         """False for a matrix of differences, whose rows are items compared with the origin."""
-        ...
-
-    @property
-    def start(self) -> "Fit | None":
-        """A fit to most of these comparisons: what is estimated in steps begins where it stands."""
-        ...
-
-    @property
-    def sample(self) -> "FitData | None":
-        """Some of the comparisons in memory, with the moments of all; None if all are there."""
         ...
 
     @property
@@ -352,6 +343,20 @@ class DataOfFit(Protocol):
     @property
     def counts(self) -> PairCounts:
         """The scatter of the observed differences, by the numbers of comparisons."""
+        ...
+
+
+class DataOfFit(SumsOfFit, Protocol):
+    """What an estimator asks of its data: sums, and passes over the comparisons."""
+
+    @property
+    def start(self) -> "Fit | None":
+        """A fit to most of these comparisons: what is estimated in steps begins where it stands."""
+        ...
+
+    @property
+    def sample(self) -> "FitData | None":
+        """Some of the comparisons in memory, with the moments of all; None if all are there."""
         ...
 
     @property
@@ -646,7 +651,7 @@ def size_of_information(n_comparisons: float, link: Link) -> float:
     return 8 * n_comparisons * float(link.pdf(0.0)) ** 2
 
 
-def leverage_whitener(data: DataOfFit, settings: Settings) -> np.ndarray:
+def leverage_whitener(data: SumsOfFit, settings: Settings) -> np.ndarray:
     """W (d x r) with W' (X~'KX~ + ridge) W = I, X~ the centred items and K their exposures.
 
     It tells how far an item can pull the fit towards itself, which a ridge holds back.
@@ -656,13 +661,22 @@ def leverage_whitener(data: DataOfFit, settings: Settings) -> np.ndarray:
     return whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
 
 
-def jackknife_of_items(data: DataOfFit, settings: Settings) -> np.ndarray:
-    """1 / (1 - leverage) of every item (N); see :func:`pairscore.core.sandwich.inflation_of`."""
-    exposures = data.tally.exposures
-    along = data.table.lengths(data.item_moments.mean, leverage_whitener(data, settings))
-    return inflation_of(along, exposures, data.table.own_columns(exposures))
+def jackknife_of_items(
+    data: DataOfFit, settings: Settings, total: SumsOfFit | None = None
+) -> np.ndarray:
+    """1 / (1 - leverage) of every item (N); see :func:`pairscore.core.sandwich.inflation_of`.
+
+    ``total`` has the sums of all items, where these are some of them only.
+    """
+    exposures, table = data.tally.exposures, data.table
+    if total is None:
+        along = table.lengths(data.item_moments.mean, leverage_whitener(data, settings))
+        return inflation_of(along, exposures, table.own_columns(exposures))
+    center = total.item_moments
+    along = table.lengths(center.mean, leverage_whitener(total, settings))
+    return inflation_of(along, exposures, table.own_columns(exposures, center), center.total)
 
 
-def parameter_units(data: DataOfFit) -> np.ndarray:
+def parameter_units(data: SumsOfFit) -> np.ndarray:
     """Standard deviations of the features, and 1 for the side effect: (d) or (d + 1)."""
     return np.append(data.item_moments.sd, [1.0] * data.keep_sides)

@@ -40,6 +40,7 @@ from pairscore.estimators.fit_data import (
     Cut,
     DataOfFit,
     FitData,
+    SumsOfFit,
     Tile,
     jackknife_of_items,
     parameter_units,
@@ -663,7 +664,7 @@ def curvature(
 
 
 def curvature_of_sums(
-    data: DataOfFit,
+    data: SumsOfFit,
     settings: Settings,
     sums: LikelihoodSums,
     robust: np.ndarray | None,
@@ -700,7 +701,7 @@ def observed_basis(observed: np.ndarray, expected: Basis, directions: np.ndarray
     return basis_within(observed, expected.unit, directions)
 
 
-def likelihood_estimate(data: DataOfFit, optimum: Optimum, found: Curvature) -> Estimate:
+def likelihood_estimate(data: SumsOfFit, optimum: Optimum, found: Curvature) -> Estimate:
     """Coefficients and side effect, in the terms of a model."""
     d, basis = len(data.feature_names), found.basis
     theta = basis.smallest(optimum.theta)  # same likelihood

@@ -8,7 +8,7 @@ import numpy as np
 
 from pairscore.core.moments import centred_blocks
 from pairscore.core.pair_graph import difference_scatter
-from pairscore.estimators.fit_data import Block, DataOfFit, FitData
+from pairscore.estimators.fit_data import Block, DataOfFit, FitData, SumsOfFit
 from pairscore.estimators.settings import Settings
 
 SMALLEST_IN_FEW = 1e-6  # eigenvalue, relative to the largest, that a few comparisons show clearly
@@ -28,7 +28,7 @@ def never_differing(data: DataOfFit, settings: Settings) -> np.ndarray:
     A few comparisons nearly always show that there are none; else all are looked at.
     """
     d, has_ridge = len(data.feature_names), settings.l2 > 0
-    if not data.has_items or not (has_ridge or settings.method in ("pooled", "split")):
+    if not data.has_items or not gives_numbers(settings):
         return np.empty((d, 0))
     some = memory_of(data)
     alone = some.comparisons.never_differs
@@ -44,6 +44,27 @@ def never_differing(data: DataOfFit, settings: Settings) -> np.ndarray:
     combined = np.zeros((d, of_few.shape[1]))
     combined[rest] = of_few
     return without_difference(np.hstack([single, combined]), data)
+
+
+def gives_numbers(settings: Settings) -> bool:
+    """Whether a fit gives directions a number in which no two items that met differ."""
+    return settings.l2 > 0 or settings.method in ("pooled", "split")
+
+
+def never_differing_in_sums(data: SumsOfFit, settings: Settings) -> np.ndarray:
+    """The same as :func:`never_differing` by the scatter of differences, without comparisons.
+
+    A feature of whole sites, for one. Combinations are looked for beside a ridge too: how many
+    differences are independent, sums do not say.
+    """
+    d = len(data.feature_names)
+    if not gives_numbers(settings):
+        return np.empty((d, 0))
+    scatter = data.counts.scatter[:d, :d] / data.tally.n_comparisons
+    varied = np.eye(d)[:, data.item_moments.sd > 0]
+    return null_directions(
+        varied, data.item_moments.covariance, lambda along: along.T @ scatter @ along
+    )
 
 
 def memory_of(data: DataOfFit) -> FitData:

@@ -2,65 +2,87 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pairscore.core.moments import share_of
 from pairscore.core.optimise import solve_falling
-from pairscore.core.sandwich import centred_meat
-from pairscore.core.scale import PRIOR_SD, Scale
+from pairscore.core.scale import Scale, prior_precision
 from pairscore.errors import (
     PairscoreError,
     RoundNeededWarning,
     SeparationWarning,
 )
 from pairscore.estimators.checks import refuse_too_many_features
-from pairscore.estimators.closed_form import error_of_sums, overfit_guard
+from pairscore.estimators.closed_form import (
+    ClosedFormSums,
+    Direction,
+    ScaledClosedForm,
+    closed_covariance,
+    closed_estimate,
+    freedom_in_sample,
+    guard_variance,
+    meat_net_of,
+    overfit_guard,
+    scale_ridge,
+)
 from pairscore.estimators.criteria import Likelihood, no_likelihood
-from pairscore.estimators.likelihood import observed_basis
+from pairscore.estimators.fit_data import parameter_units
+from pairscore.estimators.likelihood import (
+    Optimum,
+    curvature_of_sums,
+    likelihood_estimate,
+    observed_basis,
+)
+from pairscore.estimators.null_space import never_differing_in_sums
+from pairscore.estimators.pair_sums import Meat
 from pairscore.estimators.penalty import ridge_is_weak
 from pairscore.estimators.results import Estimate, Note
-from pairscore.estimators.settings import DEFAULTS, check_settings
+from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.model.fit import fit_of
 from pairscore.model.intervals import choose_inference
 from pairscore.model.notes import feature_notes, side_notes
 from pairscore.model.record import record_of
 from pairscore.model.regression import RankRegression
-from pairscore.streaming.estimates import (
-    Direction,
-    closed_estimate,
-    likelihood_estimate,
-    scaled_form,
-)
 from pairscore.streaming.rounds import (
-    PAIR_NODES,
-    SCALE_NODES,
+    PAIR_SCALES,
+    SCALES,
+    ClosedFormRound,
+    LikelihoodRound,
     Point,
     RoundSums,
-    lagrange,
-    nodes,
-    start_of,
+    ScaleSums,
+    at_scale,
 )
-from pairscore.streaming.sites import (
-    SiteSums,
-    SiteTotal,
-    read_sums,
-    refuse_damage,
-)
-from pairscore.streaming.tiles import (
-    ClosedFormSums,
-    LikelihoodSums,
-    closed_covariance,
-    likelihood_covariance,
-)
+from pairscore.streaming.sites import SiteSums, read_sums, refuse_damage
 
 CLOSE = 1e-13  # gap to the maximum, per comparison, at which rounds may end
 LONGEST_STEP = 3.0  # of a standardised coefficient
 AT_SITES = (
     "hold for the judges at these sites; other judges may see it differently (sums do not say who"
     " judged)"
+)
+NO_DATA = (
+    "no model follows from these sums, which contradict each other; make the sums of every site"
+    " again."
+)
+FIRST_GUESS = (
+    "the scale of the coefficients is a first guess, and there are no intervals: every site"
+    " has to make sums at this model, and these are merged again."
+)
+FAR_SCALE = (
+    "the scale of the coefficients is far from that at which sums were made, and there are no"
+    " intervals: every site has to make sums at this model, and these are merged again."
+)
+SEPARATED = (
+    "no scale of the closed form fits best, so that there are no intervals: the comparisons may be"
+    " separated; use a ridge."
+)
+ALL_EXPLAINED = (
+    "the score predicts every comparison correctly, so that the likelihood has no maximum and there"
+    " are no intervals; use a ridge."
 )
 
 
@@ -72,12 +94,6 @@ def _of_real_data() -> Iterator[None]:
             yield
     except (np.linalg.LinAlgError, ArithmeticError):
         raise PairscoreError(NO_DATA) from None
-
-
-NO_DATA = (
-    "no model follows from these sums, which contradict each other; make the sums of every site"
-    " again."
-)
 
 
 def merge_sites(
@@ -114,34 +130,26 @@ def _merge_first(
     first, *others = sites
     for site in others:
         first = first + site
-    if first.terms.side_effect and method != "mle":
+    side = first.terms.side_effect
+    if side and method != "mle":
         raise PairscoreError(
             "a side effect over sites is estimated by method='mle'; use that, or make the sums"
             " without it."
         )
-    if method in ("paired", "mle") and not np.all(np.isfinite(first.scatter)):
-        raise PairscoreError(
-            f"method={method!r} needs differences of items that met, and sums for each item do not"
-            " have them; use 'pooled' or 'split', or make the sums of all comparisons at once."
-        )
     point = Point(first, method, float(l2), check_settings(inference=inference).inference)
-    refuse_too_many_features(point.data, point.data.number, point.settings)
-    found, start = point.direction, point.start
-    scale = Scale(start, 0.0)
-    settings = replace(point.settings, inference=None)
-    estimate = closed_estimate(replace(settings, side_effect=False), found, scale, [])
-    estimate = replace(estimate, settings=settings)
-    if method == "mle":
-        theta = np.append(estimate.coef, [0.0] * first.terms.side_effect)
-        point = replace(point, theta=tuple(theta.tolist()))
-        side = 0.0 if first.terms.side_effect else None
-        estimate = replace(estimate, side_effect=side, closed_form_coef=None)
-    text = (
-        "the scale of the coefficients is a first guess, and there are no intervals: every site"
-        " has to make sums at this model, and these are merged again."
+    refuse_too_many_features(point.data, first.numbers.number, point.settings)
+    scale = point.first_scale
+    estimate = closed_estimate(
+        replace(point.settings, side_effect=False), point.direction, Scale(scale, 0.0)
     )
-    estimate = replace(estimate, notes=[(RoundNeededWarning, text)])
-    return _model(point, estimate, {})
+    if method == "mle":
+        theta = np.append(estimate.coef, [0.0] * side)
+        point = replace(point, theta=tuple(theta.tolist()))
+        estimate = replace(estimate, side_effect=0.0 if side else None, closed_form_coef=None)
+    else:
+        point = replace(point, scale=scale)
+    estimate = replace(estimate, notes=[(RoundNeededWarning, FIRST_GUESS)])
+    return _model(point, replace(point.settings, inference=None), estimate)
 
 
 def merge_rounds(sites: Sequence[RoundSums]) -> RankRegression:
@@ -155,183 +163,231 @@ def merge_rounds(sites: Sequence[RoundSums]) -> RankRegression:
             f"the model was made from the sums of {len(first.point.total.sources)} sites, and"
             f" {len(first.sources)} have sent sums at it; give those of all sites."
         )
-    merge = _merge_likelihood if first.point.method == "mle" else _merge_closed_form
     with _of_real_data():
-        return merge(first)
+        if isinstance(first.sums, LikelihoodRound):
+            return _merge_likelihood(first.point, first.sums)
+        return _merge_closed_form(first.point, first.sums)
 
 
-def _merge_closed_form(sums: RoundSums) -> RankRegression:
-    point, arrays = sums.point, sums.arrays
-    kind, notes = choose_inference(point.data, point.settings)
-    data = point.data
-    data = replace(data, settings=replace(data.settings, inference=kind))
-    found, at = point.direction, nodes(point.start, SCALE_NODES)
-    norm = float(np.sum((found.center.sd * found.b) ** 2))
-    ridge = (data.settings.l2 * norm, 0.0)
+# -- closed forms ------------------------------------------------------------------------------
 
-    def slope(u: float) -> float:
-        return float(lagrange(at, u) @ arrays["score"]) - ridge[0] * float(np.exp(u))
 
-    u = solve_falling(slope, float(at[0]), float(at[-1]))
-    if not at[0] < u < at[-1]:  # a scale without an end has no intervals
-        notes, kind = [*notes, (SeparationWarning, SEPARATED)], None
-        data = replace(data, settings=replace(data.settings, inference=None))
-    guard = _guard(data, found, arrays)
-    scale = Scale(float(np.exp(u)) * guard, 0.0, guard, 1, ridge)
-    estimate = closed_estimate(data.settings, found, scale, notes)
+def _merge_closed_form(point: Point, sums: ClosedFormRound) -> RankRegression:
+    data, direction = point.data, point.direction
+    kind, notes = choose_inference(data, point.settings)
+    separated = sums.along.is_explained and ridge_is_weak(point.settings.l2, data.weight_unit)
+    ridge = scale_ridge(point.settings, data.weight_unit, direction.standard, separated)
+    moved = 0.0
+    if direction.b.any():
+        moved = best_scale(sums.along.slope, ridge.factor * point.scale**2)
+    known = SCALES if kind is None else PAIR_SCALES
+    if separated:
+        notes = [*notes, (SeparationWarning, SEPARATED)]
+        kind = None
+    elif abs(moved) >= known[-1]:
+        notes = [*notes, (RoundNeededWarning, FAR_SCALE)]
+        kind = None
+    settings = replace(point.settings, inference=kind)
+    factor = point.scale * float(np.exp(moved))
+    guard = _guard(point, direction, sums)
+    scale = Scale(factor * guard, 0.0, guard, 1, ridge)
+    estimate = replace(closed_estimate(settings, direction, scale), notes=notes)
     if kind is not None:
-        estimate = _with_intervals(data, estimate, found, scale, arrays, u)
-    best = u + float(np.log(guard))
-    square = float(np.exp(2 * best) * arrays["squares"][0]) / data.n_comparisons
-    shares = _shares(data, arrays, at, best, square)
-    return _model(replace(point, number=point.number + 1), estimate, shares)
+        estimate = _with_covariance(point, settings, estimate, direction, scale, sums, moved)
+    shares = shares_of_sums(sums.along, point, moved + float(np.log(guard)))
+    point = replace(point, scale=factor, number=point.number + 1)
+    return _model(point, settings, estimate, shares)
 
 
-SEPARATED = (
-    "no scale of the closed form fits best, so that there are no intervals: the comparisons may be"
-    " separated; use a ridge."
-)
-ALL_EXPLAINED = (
-    "the score predicts every comparison correctly, so that the likelihood has no maximum and there"
-    " are no intervals; use a ridge."
-)
+def best_scale(slope: np.ndarray, ridge: float) -> float:
+    """Where the slope (k) of a log-likelihood in the logarithm of scale, at SCALES, is zero.
 
-
-def _guard(data: SiteTotal, found: Direction, arrays: dict[str, np.ndarray]) -> float:
-    explained, squares = float(arrays["explained"][0]), float(arrays["squares"][0])
-    slope = explained / squares if squares > 0 else 0.0
-    ww, wl, ll = arrays["residual"].tolist()
-    residual = np.array([np.sqrt(max(ww - 2 * slope * wl + slope**2 * ll, 0.0))])
-    freedom = found.freedom
-    if data.settings.method != "split":
-        n = float(data.n_items)
-        freedom *= (n / max(n - freedom - 1, n / 2)) ** 2
-    return overfit_guard(residual, np.array([data.item_moments.total]), freedom, explained)
-
-
-def _shares(
-    data: SiteTotal, arrays: dict[str, np.ndarray], at: np.ndarray, best: float, square: float
-) -> dict[str, Any]:
-    """How scores and outcomes agree, by sums at nodes of a logarithm of scale that is ``best``.
-
-    ``square`` is the mean square of the score differences there. See
-    :func:`pairscore.core.scale.decided_scale`; ties are looked at as far as the nodes reach.
+    Or the end of SCALES that is nearest. ``ridge`` holds scale^2 / 2 back.
     """
-    precision, scale = square / 2 / PRIOR_SD**2, 1.0
 
-    def root(pulls: np.ndarray) -> float:
-        def pull(v: float) -> float:
-            value = float(lagrange(at, v) @ pulls) / data.weight_unit
-            return value - precision * float(np.exp(2 * (v - best)))
+    def less_ridge(log_scale: float) -> float:
+        return float(at_scale(slope, SCALES, log_scale)) - ridge * float(np.exp(2 * log_scale))
 
-        return solve_falling(pull, float(at[0]), float(at[-1]))
-
-    if data.n_tied > 0:
-        of_all, of_decided = map(root, arrays["pulls"])
-        scale = float(np.exp(of_decided - of_all))
-    place = float(np.clip(best + np.log(scale), at[0], at[-1]))
-    decided, right = arrays["agreed"].tolist()
-    noise = share_of(float(lagrange(at, place) @ arrays["wrong"]), decided)
-    return {"decided_scale": scale, "agreement": share_of(right, decided), "noise": noise}
+    return solve_falling(less_ridge, float(SCALES[0]), float(SCALES[-1]))
 
 
-def _with_intervals(
-    data: SiteTotal,
+def _guard(point: Point, direction: Direction, sums: ClosedFormRound) -> float:
+    """The share of the closed form that is not overfitting."""
+    data, b = point.data, direction.b
+    return overfit_guard(
+        sums.net,
+        squares=point.squares_along(b),
+        exposures=data.item_moments.total,
+        freedom=freedom_in_sample(direction.freedom, data.n_items, point.method),
+        explained=float(data.label_sum @ b),
+    )
+
+
+def _with_covariance(
+    point: Point,
+    settings: Settings,
     estimate: Estimate,
-    found: Direction,
+    direction: Direction,
     scale: Scale,
-    arrays: dict[str, np.ndarray],
-    u: float,
+    sums: ClosedFormRound,
+    moved: float,
 ) -> Estimate:
-    """The estimate with its covariance, from sums at nodes."""
-    d = len(found.b)
-    weight = lagrange(nodes(start_of(data, found), PAIR_NODES), u)
-    names = ("curvature", "response", "model_meat", "taken")
-    values = {name: np.tensordot(weight, arrays[name], axes=1) for name in names}
-    robust = None
-    if data.settings.inference == "items":
-        map_to = np.zeros((d + 2, d + len(weight) + 1))
-        map_to[:d, :d] = np.eye(d)
-        map_to[d, d:-1], map_to[d + 1, -1] = weight, 1.0
-        meat = map_to @ (arrays["items"] - arrays["pairs"]) @ map_to.T
-        total = map_to[:-1, :-1] @ arrays["total"]
-        robust = centred_meat(meat, total, 0.5 * data.item_moments.total)
-    error = None
-    if data.settings.method == "split":
-        error = error_of_sums(arrays["second_meat"], arrays["second_total"], data.n_second)
-    form = scaled_form(data.settings, found, scale, data.n_comparisons)
-    covariance = closed_covariance(data, form, ClosedFormSums(**values), robust, error)
-    shift = form.factor * found.b - estimate.coef
-    return replace(estimate, covariance=covariance + np.outer(shift, shift))
-
-
-def _merge_likelihood(sums: RoundSums) -> RankRegression:
-    point, arrays = sums.point, sums.arrays
-    kind, notes = choose_inference(point.data, point.settings)
+    """The estimate with its covariance, from sums at PAIR_SCALES of which the scale has moved."""
     data = point.data
-    data = replace(data, settings=replace(data.settings, inference=kind))
-    theta, side = np.array(point.theta), point.total.terms.side_effect
-    sd = data.item_moments.sd
-    decided, right = arrays["agreed"].tolist()
-    is_explained = right >= decided and not data.n_tied
-    if is_explained and ridge_is_weak(data.settings.l2, data.weight_unit):
-        notes, kind = [*notes, (SeparationWarning, ALL_EXPLAINED)], None
-        data = replace(data, settings=replace(data.settings, inference=None))
-    ridge = np.append(data.settings.l2 * sd**2, [0.0] * side)
-    equations = LikelihoodSums(arrays["expected"], arrays["observed"], arrays["taken"])
-    meat = arrays["items"] - arrays["pairs"]
+    form = ScaledClosedForm.of_direction(settings, direction, scale, data.tally.n_comparisons)
+    equations = ClosedFormSums(
+        **{name: at_scale(of, PAIR_SCALES, moved) for name, of in vars(sums.equations).items()}
+    )
+    robust = None
+    if settings.inference == "items":
+        robust = _meat_at_scale(sums.meat, moved).item_robust(0.5 * data.item_moments.total)
+        if settings.method == "pooled":
+            never = never_differing_in_sums(data, settings)
+            robust = meat_net_of(robust, never, form.inverse)
+    second_half = sums.second_half if settings.method == "split" else None
+    covariance = closed_covariance(data, settings, form, equations, robust, second_half)
+    return replace(estimate, covariance=covariance + guard_variance(form, estimate))
+
+
+def _meat_at_scale(meat: Meat, moved: float) -> Meat:
+    """The meat of d equations and of one scale, from that of d equations and of PAIR_SCALES."""
+    n_scales = len(PAIR_SCALES)
+    d = len(meat.total) - n_scales
+    to_scale = at_scale(np.eye(n_scales), PAIR_SCALES, moved)
+    take = np.zeros((d + 2, d + n_scales + 1))
+    take[:d, :d] = np.eye(d)
+    take[d, d:-1] = to_scale
+    take[d + 1, -1] = 1.0  # the number of comparisons
+    total = take[:-1, :-1] @ meat.total
+    return Meat(take @ meat.items @ take.T, take @ meat.pairs @ take.T, total)
+
+
+# -- maximum likelihood ------------------------------------------------------------------------
+
+
+def _merge_likelihood(point: Point, sums: LikelihoodRound) -> RankRegression:
+    data = point.data
+    kind, notes = choose_inference(data, point.settings)
+    if sums.along.is_explained and ridge_is_weak(point.settings.l2, data.weight_unit):
+        notes = [*notes, (SeparationWarning, ALL_EXPLAINED)]
+        kind = None
+    settings = replace(point.settings, inference=kind)
+    units = parameter_units(data)
+    ridge = np.append(settings.l2 * data.item_moments.sd**2, [0.0] * data.keep_sides)
     robust = None
     if kind == "items":
-        robust = centred_meat(meat, arrays["total"], 0.5 * data.item_moments.total)
-    basis, covariance = likelihood_covariance(data, equations, robust, ridge)
-    gradient = arrays["gradient"] - ridge * theta
-    step = observed_basis(arrays["observed"] + np.diag(ridge), basis, None).solve(gradient)
-    gap = 0.5 * float(gradient @ step) / data.n_comparisons
-    longest = float(np.max(np.abs(step) * np.append(sd, [1.0] * side), initial=0.0))
-    theta = theta + step * min(1.0, LONGEST_STEP / max(longest, 1e-300))
+        robust = sums.meat.item_robust(0.5 * data.item_moments.total)
+    found = curvature_of_sums(data, settings, sums.equations, robust, ridge)
+    theta = np.array(point.theta)
+    gradient = sums.meat.total - ridge * theta
+    observed = sums.equations.observed + np.diag(ridge)
+    step = observed_basis(observed, found.basis, None).solve(gradient)
+    gap = 0.5 * float(gradient @ step) / data.tally.n_comparisons
+    longest = float(np.max(np.abs(step) * units, initial=0.0))
+    if longest > LONGEST_STEP:
+        step = step * (LONGEST_STEP / longest)
+    theta = theta + step
     if gap > CLOSE:
         text = (
             f"the likelihood may still rise by about {gap:.1g} for each comparison: every site has"
             " to make sums at this model, and these are merged again."
         )
         notes = [*notes, (RoundNeededWarning, text)]
-    estimate = likelihood_estimate(data, theta, basis, covariance, point.number, notes)
+    optimum = Optimum(theta, ridge, point.number, converged=True, separated=False)
+    estimate = replace(likelihood_estimate(data, optimum, found), notes=notes)
+    shares = shares_of_sums(sums.along, point, 0.0)
     point = replace(point, theta=tuple(theta.tolist()), number=point.number + 1)
-    square = float(arrays["squares"][0] / arrays["squares"][1])
-    shares = _shares(data, arrays, nodes(1.0, SCALE_NODES), 0.0, square)
-    outcomes = {sign for sign, seen in zip((1, -1), arrays["won"], strict=True) if seen}
-    outcomes |= {0} if data.n_tied > 0 else set()
-    reason = no_likelihood(estimate, outcomes, data.has_weights)
-    value = None if reason else float(arrays["loglik"][0]) / data.weight_unit
+    likelihood = _likelihood(point, settings, estimate, sums)
+    return _model(point, settings, estimate, shares, likelihood)
+
+
+def _likelihood(
+    point: Point, settings: Settings, estimate: Estimate, sums: LikelihoodRound
+) -> Likelihood:
+    """The log-likelihood, or why there is none."""
+    data = point.data
+    amounts = {1: sums.left_won, -1: sums.along.decided - sums.left_won, 0: data.n_tied}
+    outcomes = {outcome for outcome, amount in amounts.items() if amount > 0}
+    reason = no_likelihood(replace(estimate, settings=settings), outcomes, data.has_weights)
+    value = None if reason else sums.loglik / data.weight_unit
     number = 0.5 * data.item_moments.total / data.weight_unit
-    likelihood = Likelihood(value, estimate.n_parameters, number, point.digest, reason)
-    return _model(point, estimate, shares | {"likelihood": likelihood})
+    return Likelihood(value, estimate.n_parameters, number, point.digest, reason)
 
 
-def _model(point: Point, estimate: Estimate, shares: dict[str, Any]) -> RankRegression:
+# -- models ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How scores and outcomes agree; see :class:`pairscore.estimators.agreement.Agreement`."""
+
+    agreement: float
+    noise: float
+    decided_scale: float
+
+
+def shares_of_sums(sums: ScaleSums, point: Point, best: float) -> Shares:
+    """The same from sums at SCALES, of which the logarithm ``best`` is that of the coefficients.
+
+    Ties are looked at as far as SCALES reach; see :func:`pairscore.core.scale.decided_scale`.
+    """
+    scale, unit = 1.0, point.data.weight_unit
+    if point.data.n_tied > 0 and sums.decided > 0 and sums.apart > 0:
+        precision = prior_precision(point.scale**2 * sums.squares / sums.apart)
+        of_all = best_scale(sums.slope / unit, precision)
+        of_decided = best_scale(sums.slope_of_decided / unit, precision)
+        scale = float(np.exp(of_decided - of_all))
+    where = float(np.clip(best + np.log(scale), SCALES[0], SCALES[-1]))
+    if sums.decided == 0:
+        return Shares(float("nan"), 0.5, scale)
+    noise = share_of(float(at_scale(sums.wrong, SCALES, where)), sums.decided)
+    return Shares(share_of(sums.right, sums.decided), noise, scale)
+
+
+def _model(
+    point: Point,
+    settings: Settings,
+    estimate: Estimate,
+    shares: Shares | None = None,
+    likelihood: Likelihood | None = None,
+) -> RankRegression:
     """A model of merged sums; nothing in it is about any one item."""
     data, terms = point.data, point.total.terms
     if not np.all(np.isfinite(estimate.coef)):
         raise PairscoreError(NO_DATA)
-    estimate = replace(estimate, never_differing=data.never_differing())
-    settings = replace(estimate.settings or point.settings, l2=point.l2)
+    never = never_differing_in_sums(data, settings)
+    settings = replace(settings, l2=point.l2)
+    estimate = replace(estimate, settings=settings, never_differing=never)
+    known = {} if shares is None else vars(shares)
+    if likelihood is not None:
+        known = known | {"likelihood": likelihood}
     fit = fit_of(
-        replace(estimate, settings=settings),
+        estimate,
         None,
-        n_items=int(data.n_items),
+        n_items=data.n_items,
         n_comparisons=data.n_given,
         record=record_of(point.digest, None) | {"sites": point.to_record()},
         feature_names=terms.features,
-        **{"tie_share": share_of(data.tied, data.given)} | shares,
+        tie_share=share_of(point.total.numbers.tied, point.total.numbers.given),
+        **known,
     )
     notes: list[Note] = [*estimate.notes, *feature_notes(fit, estimate), *side_notes(fit, estimate)]
     scope = "" if fit.covariance is None else AT_SITES
     fit = fit.with_kept(interval_scope=scope).with_notes(notes)
-    given = {"method": point.method, "link": terms.link, "ties": terms.ties, "l2": point.l2}
-    given |= {"side_effect": terms.side_effect, "inference": point.inference}
+    given = {
+        "method": point.method,
+        "link": terms.link,
+        "ties": terms.ties,
+        "l2": point.l2,
+        "side_effect": terms.side_effect,
+        "inference": point.inference,
+    }
     model = RankRegression(**(DEFAULTS | given))
     model.classes_ = np.array([-1, 1])
     return model._keep(fit, notes)
+
+
+# -- files -------------------------------------------------------------------------------------
 
 
 def merge_files(

@@ -2,63 +2,85 @@
 
 A model of merged sums carries the sums themselves (:class:`Point`). At such a model each site makes
 sums again (:func:`site_round`), and merging these gives the next model
-(:mod:`pairscore.streaming.merge`). Of a closed form sums are made at nodes of the logarithm of its
-scale t, between which they are interpolated. They are smooth in log t: under logit the nearest pole
-is pi/2 away, whatever the difference. Maximum likelihood takes a step of Newton's method in each
-round.
+(:mod:`pairscore.streaming.merge`). A site goes through its comparisons twice: along the score, and
+by pairs.
+
+Along the score, comparisons come down to the distribution of their differences. It does not leave
+the site; sums over it do, at a few logarithms of scale around that of the model (SCALES). They are
+smooth in log t, and a spline gives them at any scale between (:func:`at_scale`). So it is with the
+sums over pairs for the intervals of a closed form, at fewer scales (PAIR_SCALES). Maximum
+likelihood takes a step of Newton's method in each round.
 """
 
 import hashlib
 import json
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, get_type_hints
 
 import numpy as np
 
-from pairscore.core.linalg import whitening_basis
-from pairscore.core.sandwich import PairContributions, inflation_of
-from pairscore.core.scale import DECIDED, EX, RIGHT, WRONG, E, Scale, initial_factor
+from pairscore.core.differences import Differences
+from pairscore.core.links import Link
+from pairscore.core.sandwich import PairContributions
+from pairscore.core.scale import NO_RIDGE, Scale, ScaleLoss
+from pairscore.core.sums import Sums
 from pairscore.errors import PairscoreError
-from pairscore.estimators.penalty import ridge_penalty
-from pairscore.estimators.settings import Settings, check_settings
-from pairscore.files.archive import DamagedFileError, Field, faults_of, has_type
-from pairscore.model.regression import RankRegression
-from pairscore.streaming.data import Source, StreamData
-from pairscore.streaming.engines import Sums
-from pairscore.streaming.estimates import (
+from pairscore.estimators.closed_form import (
+    ClosedFormEquations,
+    ClosedFormSums,
+    ClosedFormTerms,
     Direction,
+    NetSums,
+    ScaledClosedForm,
     closed_direction,
-    scaled_form,
+    first_scale,
 )
-from pairscore.streaming.passes import LOGLIK, XX
+from pairscore.estimators.fit_data import Along, Tile, jackknife_of_items
+from pairscore.estimators.item_table import SecondHalfSums
+from pairscore.estimators.likelihood import LikelihoodEquations, LikelihoodSums
+from pairscore.estimators.pair_sums import Meat, PairSums, PairTask
+from pairscore.estimators.settings import Settings, check_settings
+from pairscore.files.archive import DamagedFileError, Field, has_type
+from pairscore.model.regression import RankRegression
+from pairscore.streaming.data import Source, StreamData, fingerprint
 from pairscore.streaming.sites import (
     SiteSums,
     SiteTotal,
+    array_faults,
+    arrays_of,
+    of_arrays,
     refuse_small,
     refuse_twice,
     site_data,
     terms_of,
     write_sums,
 )
-from pairscore.streaming.table import fingerprint
-from pairscore.streaming.tiles import (
-    ClosedFormEquations,
-    ClosedFormSums,
-    LikelihoodEquations,
-    PairTask,
-    Tile,
-)
 
-WIDTH = float(np.log(3.0))  # of the nodes to either side, in log t
-SCALE_NODES, PAIR_NODES = 24, 16
+# Logarithms of scale, relative to that of the model, at which sums are made. Their range is how far
+# the model's may be off, or that of decided comparisons; their distance makes the error of the
+# spline, about 1e-10 of log t.
+SCALES = 0.1 * np.arange(-15, 16)
+# At each of these a site sends matrices of d x d; standard errors are off by 1e-6 of them at most
+# where the scale is off by 0.1, as it mostly is, and by 1e-5 at the ends.
+PAIR_SCALES = 0.15 * np.arange(-3, 4)
+DEGREE = 9  # of the spline: with fewer, or far more, an error of the scale is ten times as large
+
+
+def at_scale(values: np.ndarray, scales: np.ndarray, log_scale: float) -> np.ndarray:
+    """What values (k x ...) at logarithms of scale (k) are at another one between them."""
+    from scipy.interpolate import make_interp_spline
+
+    degree = min(DEGREE, len(scales) - 1)
+    return np.asarray(make_interp_spline(scales, values, degree)(log_scale))
 
 
 @dataclass(frozen=True)
 class Point:
     """Where sums are made in a round: the sums of all sites, the method, and the parameters.
 
-    ``theta`` has coefficients and side effect of a likelihood; for a closed form it is empty.
+    ``theta`` has coefficients and side effect of a likelihood; of a closed form it is empty, and
+    ``scale`` is the factor from the closed form to the link. It is 1 of a likelihood.
     """
 
     total: SiteSums
@@ -66,10 +88,12 @@ class Point:
     l2: float
     inference: str | None
     theta: tuple[float, ...] = ()
+    scale: float = 1.0
     number: int = 1
 
     @property
-    def settings(self) -> Settings:
+    def given(self) -> Settings:
+        """What was asked for."""
         terms = self.total.terms
         return check_settings(
             method=self.method,
@@ -81,17 +105,32 @@ class Point:
         )
 
     @property
+    def settings(self) -> Settings:
+        """The same with the ridge in the unit of weights, which is known of all sites together."""
+        return replace(self.given, l2=self.l2 * self.data.weight_unit)
+
+    @property
     def data(self) -> SiteTotal:
-        """Sums of all sites; the ridge is in the unit of their weights, which is known now."""
-        data = SiteTotal(self.total, self.settings)
-        return replace(data, settings=replace(data.settings, l2=self.l2 * data.weight_unit))
+        """Sums of all sites."""
+        return SiteTotal(self.total)
 
     @property
     def direction(self) -> Direction:
         """Of a closed form; that of `pooled` as a start of the likelihood."""
-        data = self.data
-        kind = "pooled" if self.method == "mle" else self.method
-        return closed_direction(replace(data, settings=replace(data.settings, method=kind)))
+        method = "pooled" if self.method == "mle" else self.method
+        return closed_direction(self.data, replace(self.settings, method=method))
+
+    @property
+    def first_scale(self) -> float:
+        """A scale of the closed form on the link, by sums that do not know it."""
+        b, m = self.direction.b, self.data.tally.n_comparisons
+        explained = float(self.total.label_sum @ b)
+        return first_scale(self.squares_along(b), explained, m, self.given.link)
+
+    def squares_along(self, b: np.ndarray) -> float:
+        """The sum of the squares of all differences along b (d)."""
+        d = len(b)
+        return max(float(b @ self.total.counts.scatter[:d, :d] @ b), 0.0)
 
     def to_record(self) -> dict[str, Any]:
         """Plain values."""
@@ -110,17 +149,14 @@ class Point:
             raise DamagedFileError("'theta' does not fit the rest")
         if not np.all(np.isfinite(theta)) or point.number < 1:
             raise DamagedFileError("'theta' has entries that are not finite numbers")
+        if not 0 < point.scale < np.inf:
+            raise DamagedFileError("'scale' is no positive number")
         return point
 
     @property
     def digest(self) -> str:
         text = json.dumps(self.to_record(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-    @property
-    def start(self) -> float:
-        """A scale of the closed form on the link, by its spread alone."""
-        return start_of(self.data, self.direction)
 
 
 RECORD = {
@@ -129,38 +165,107 @@ RECORD = {
     "l2": float,
     "inference": str | None,
     "theta": list[float],
+    "scale": float,
     "number": int,
 }
 
 
-def start_of(data: SiteTotal, found: Direction) -> float:
-    """The scale that the spread of its scores suggests for a closed form."""
-    spread = float(np.sqrt(max(found.b @ data.item_moments.covariance @ found.b, 0.0)))
-    return initial_factor(spread, float(data.settings.link.pdf(0.0)))
+# -- sums at a point ---------------------------------------------------------------------------
 
 
-def nodes(start: float, number: int) -> np.ndarray:
-    """Chebyshev's nodes of log t around that of ``start``, lowest first."""
-    angles = (2 * np.arange(number)[::-1] + 1) * np.pi / (2 * number)
-    return np.log(start) + WIDTH * np.cos(angles)
+@dataclass(frozen=True)
+class ScaleSums(Sums):
+    """Comparisons along a score, at SCALES around that of the model.
+
+    Attributes
+    ----------
+    slope, slope_of_decided : arrays (k)
+        Derivative of the log-likelihood in the logarithm of scale, of all comparisons, and of those
+        that no tie ended.
+    wrong : array (k)
+        How many decided comparisons the link expects to go against the score.
+    decided, right, against : float
+        Amounts of decided comparisons, of those that the score predicts, and of those that go
+        against it.
+    tied : float
+        The amount of ties between two items.
+    apart, squares : float
+        The amount of comparisons with a difference along the score, and the sum of its squares.
+    """
+
+    slope: np.ndarray
+    slope_of_decided: np.ndarray
+    wrong: np.ndarray
+    decided: float
+    right: float
+    against: float
+    tied: float
+    apart: float
+    squares: float
+
+    @classmethod
+    def of_along(cls, along: Along, link: Link, scale: float) -> "ScaleSums":
+        """From comparisons along a score, whose factor to the link is about ``scale``."""
+        every = along.differences
+        decided = every.take(every.outcome != 0)
+        at = scale * np.exp(SCALES)
+        outcomes = [decided.times(t).outcomes(link) for t in at]
+        return cls(
+            slope=np.array([log_slope(every, link, t) for t in at]),
+            slope_of_decided=np.array([log_slope(decided, link, t) for t in at]),
+            wrong=np.array([of.wrong for of in outcomes]),
+            decided=outcomes[0].decided,
+            right=outcomes[0].right,
+            against=float(decided.amount @ (decided.x * decided.outcome < 0)),
+            tied=along.tied,
+            apart=float(every.amount @ (every.x != 0)),
+            squares=every.squares,
+        )
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether no comparison contradicts the score: then no finite scale is best."""
+        return self.right > 0 and self.against == 0 and self.tied == 0
 
 
-def lagrange(at: np.ndarray, u: float) -> np.ndarray:
-    """The weights (k) by which values at nodes (k) give that at u."""
-    if np.any(same := at == u):
-        return same.astype(float)
-    angles = (2 * np.arange(len(at))[::-1] + 1) * np.pi / (2 * len(at))
-    weight = (-1.0) ** np.arange(len(at)) * np.sin(angles) / (u - at)
-    return weight / weight.sum()
+def log_slope(differences: Differences, link: Link, scale: float) -> float:
+    """Derivative of the log-likelihood of scale * x in the logarithm of scale."""
+    loss = ScaleLoss(differences, link, NO_RIDGE, side=False)
+    return -scale * float(loss.derivatives(np.array([scale, 0.0])).gradient[0])
+
+
+@dataclass(frozen=True)
+class ClosedFormRound(Sums):
+    """Sums at a closed form; ``equations`` and the scale's part of ``meat`` at PAIR_SCALES."""
+
+    along: ScaleSums
+    net: NetSums
+    equations: ClosedFormSums
+    meat: Meat
+    second_half: SecondHalfSums
+
+
+@dataclass(frozen=True)
+class LikelihoodRound(Sums):
+    """Sums at coefficients and side effect: the score is the total of ``meat``.
+
+    ``loglik`` is that of decided comparisons of two items, ``left_won`` how much of these left won.
+    """
+
+    along: ScaleSums
+    equations: LikelihoodSums
+    meat: Meat
+    loglik: float
+    left_won: float
 
 
 @dataclass(frozen=True)
 class RoundSums:
-    """Sums of one site at a point, or of several sites: arrays by name, which add."""
+    """Sums of one site at a point, or of several sites."""
 
     point: Point
     sources: tuple[str, ...]
-    arrays: dict[str, np.ndarray]
+    sums: Any  # ClosedFormRound or LikelihoodRound
 
     def __add__(self, other: "RoundSums") -> "RoundSums":
         if self.point.digest != other.point.digest:
@@ -169,50 +274,64 @@ class RoundSums:
                 " model."
             )
         refuse_twice(self.sources, other.sources)
-        arrays = {name: array + other.arrays[name] for name, array in self.arrays.items()}
-        return RoundSums(self.point, self.sources + other.sources, arrays)
+        return RoundSums(self.point, self.sources + other.sources, self.sums + other.sums)
 
     @classmethod
     def of_file(cls, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> "RoundSums":
         """The sums of a file; what no site could send is a DamagedFileError."""
         point = Point.of_record(meta["point"])
-        total, is_likelihood = point.total, point.method == "mle"
-        schema = AT_LIKELIHOOD if is_likelihood else AT_CLOSED_FORM
-        lengths = {"d": len(total.label_sum), "side": int(total.terms.side_effect)}
-        for fault in faults_of(arrays, schema, lengths | {"one": 1}):
+        terms = point.total.terms
+        lengths = {"d": len(terms.features), "side": int(terms.side_effect), "one": 1}
+        is_likelihood = point.method == "mle"
+        for fault in array_faults(
+            arrays, AT_LIKELIHOOD if is_likelihood else AT_CLOSED_FORM, lengths
+        ):
             raise DamagedFileError(fault)
-        if missing := [name for name in schema if name not in arrays]:
-            raise DamagedFileError(f"{missing[0]!r} is missing")
-        return cls(point, tuple(meta["sources"]), arrays)
+        kind = LikelihoodRound if is_likelihood else ClosedFormRound
+        sums = kind(**of_arrays(get_type_hints(kind), arrays))
+        return cls(point, tuple(meta["sources"]), sums)
 
 
-# what the arrays of a round are: at nodes of the scale, and of the parameters
-SHARES = {
-    "pulls": Field(f"2,{SCALE_NODES}"),
-    "wrong": Field(str(SCALE_NODES), low=0),
-    "agreed": Field("2", low=0),
+# what the arrays of a round are
+OF_SCALES, N_PAIR_SCALES = str(len(SCALES)), len(PAIR_SCALES)
+ALONG = {
+    **dict.fromkeys(("along_slope", "along_slope_of_decided"), Field(OF_SCALES)),
+    "along_wrong": Field(OF_SCALES, low=0),
+    **{
+        f"along_{name}": Field("", low=0)
+        for name in ("decided", "right", "against", "tied", "apart", "squares")
+    },
 }
-AT_CLOSED_FORM = SHARES | {
-    "score": Field(str(SCALE_NODES)),
-    "squares": Field("1", low=0),
-    "residual": Field("3"),
-    "explained": Field("1"),
-    "curvature": Field(f"{PAIR_NODES},1,1"),
-    "response": Field(f"{PAIR_NODES},1,d"),
-    **dict.fromkeys(("model_meat", "taken"), Field(f"{PAIR_NODES},d+one,d+one")),
-    **dict.fromkeys(("items", "pairs"), Field(f"d+{PAIR_NODES + 1},d+{PAIR_NODES + 1}")),
-    "total": Field(f"d+{PAIR_NODES}"),
-    "second_meat": Field("d,d"),
-    "second_total": Field("d"),
+AT_CLOSED_FORM = ALONG | {
+    **dict.fromkeys(("net_wins", "net_differences"), Field("", low=0)),
+    "net_mixed": Field(""),
+    "equations_curvature": Field(f"{N_PAIR_SCALES},1,1"),
+    "equations_response": Field(f"{N_PAIR_SCALES},1,d"),
+    **dict.fromkeys(
+        ("equations_model_meat", "equations_tied"), Field(f"{N_PAIR_SCALES},d+one,d+one")
+    ),
+    **dict.fromkeys(
+        ("meat_items", "meat_pairs"), Field(f"d+{N_PAIR_SCALES + 1},d+{N_PAIR_SCALES + 1}")
+    ),
+    "meat_total": Field(f"d+{N_PAIR_SCALES}"),
+    "second_half_squares": Field("d,d"),
+    "second_half_total": Field("d"),
 }
-AT_LIKELIHOOD = SHARES | {
-    **dict.fromkeys(("gradient", "total"), Field("d+side")),
-    "loglik": Field("1"),
-    "won": Field("2", low=0),
-    "squares": Field("2", low=0),
-    **dict.fromkeys(("expected", "observed", "taken"), Field("d+side,d+side")),
-    **dict.fromkeys(("items", "pairs"), Field("d+side+one,d+side+one")),
+AT_LIKELIHOOD = ALONG | {
+    **dict.fromkeys(
+        ("equations_expected", "equations_observed", "equations_tied"), Field("d+side,d+side")
+    ),
+    **dict.fromkeys(("meat_items", "meat_pairs"), Field("d+side+one,d+side+one")),
+    "meat_total": Field("d+side"),
+    "loglik": Field(""),
+    "left_won": Field("", low=0),
 }
+
+
+def save_round(sums: RoundSums, path: Any) -> None:
+    """Write the ``sums`` of one site at a model to the file ``path``."""
+    meta = {"sources": list(sums.sources), "point": sums.point.to_record()}
+    write_sums(path, "round", meta, arrays_of(vars(sums.sums)))
 
 
 # -- at a site ---------------------------------------------------------------------------------
@@ -245,26 +364,24 @@ def site_round(
         As in :func:`~pairscore.fit_stream`.
     """
     point = point_of(model)
-    settings = replace(point.settings, inference="items")
+    settings = replace(point.given, inference="items")
     features = {"features": list(point.total.terms.features)} | columns
     source = Source(items, comparisons, self_pairs, None, features)
     with ExitStack() as stack:
         data = site_data(stack, source, settings, memory, n_jobs)
         source_digest = fingerprint(data)
-        point.total.terms.refuse_other(terms_of(data))
+        point.total.terms.refuse_other(terms_of(data, settings))
         if source_digest not in point.total.sources:
             raise PairscoreError(
                 "the data of this site are not among those of the model; give the items and"
                 " comparisons whose sums were merged."
             )
         if not allow_small:
-            refuse_small(data.n_items, data.X.shape[1])
+            refuse_small(data.n_items, len(data.feature_names))
         data = replace(data, center=point.total.compared)
-        inflation = _inflation(data, point)
-        arrays = (_at_likelihood if point.method == "mle" else _at_closed_form)(
-            data, point, inflation
-        )
-    return RoundSums(point, (source_digest,), arrays)
+        at_point = likelihood_round if point.method == "mle" else closed_form_round
+        sums = at_point(data, point)
+    return RoundSums(point, (source_digest,), sums)
 
 
 def point_of(model: RankRegression) -> Point:
@@ -284,109 +401,92 @@ def point_of(model: RankRegression) -> Point:
         ) from None
 
 
-def _inflation(data: StreamData, point: Point) -> np.ndarray:
-    """The jackknife's factor of every item of the site, by the moments of all sites."""
-    center, settings = point.total.compared, point.data.settings
-    ridge = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
-    whitener = whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
-    along = data.table.lengths(center.mean, whitener)
-    exposures = data.tally.exposures
-    return inflation_of(along, exposures, data.table.own_columns(exposures, center), center.total)
+def closed_form_round(data: StreamData, point: Point) -> ClosedFormRound:
+    """Sums of the data of one site at the closed form of all sites."""
+    direction, settings = point.direction, point.settings
+    b, m = direction.b, point.data.tally.n_comparisons
+    scores = data.table.times(b)
+    along = data.along(scores)
+    center = float(point.total.compared.mean @ b)
+    forms = [
+        ScaledClosedForm.of_direction(settings, direction, Scale(float(t), 0.0), m)
+        for t in point.scale * np.exp(PAIR_SCALES)
+    ]
+    equations = ManyEquations(tuple(ClosedFormEquations(form, scores, center) for form in forms))
+    total = pair_sums(data, point, equations, len(b) + len(forms))
+    return ClosedFormRound(
+        along=ScaleSums.of_along(along, settings.link, point.scale),
+        net=NetSums.of_items(data.tally.net_wins, along.net),
+        equations=total.equations,
+        meat=total.meat,
+        second_half=_second_half(data, point, b),
+    )
+
+
+def _second_half(data: StreamData, point: Point, b: np.ndarray) -> SecondHalfSums:
+    """Of the items behind the covariance of `split`; zero of other methods."""
+    if point.method == "split":
+        return data.table.second_half(data.second_mask, point.total.second, b)
+    return SecondHalfSums(np.zeros((len(b), len(b))), np.zeros(len(b)))
+
+
+def likelihood_round(data: StreamData, point: Point) -> LikelihoodRound:
+    """Sums of the data of one site at coefficients and side effect."""
+    theta, link = np.array(point.theta), point.settings.link
+    equations = LikelihoodEquations.of_theta(data, theta, link)
+    total = pair_sums(data, point, equations, len(theta))
+    scores, side = equations.scores, equations.side_effect
+    along = data.along(scores, side)
+    distinct = along.differences
+    if data.tally.exposures.sum() < 2 * data.tally.n_comparisons:  # some item met itself
+        distinct = data.along(scores, side, distinct=True).differences
+    return LikelihoodRound(
+        along=ScaleSums.of_along(along, link, point.scale),
+        equations=total.equations,
+        meat=total.meat,
+        loglik=distinct.outcomes(link).loglik,
+        left_won=float(distinct.amount @ (distinct.outcome > 0)),
+    )
+
+
+def pair_sums(data: StreamData, point: Point, equations: Any, size: int) -> PairSums:
+    """Sums of ``size`` equations over the pairs of one site, with leverages in all sites."""
+    inflation = jackknife_of_items(data, point.settings, point.data)
+    total: PairSums = data.sum_pairs(PairTask(equations, size, inflation), "Intervals")
+    return total
 
 
 @dataclass(frozen=True)
-class NodeSums(Sums):
-    """Sums of a closed form at nodes of its scale, stacked: arrays (nodes x ...)."""
-
-    curvature: np.ndarray
-    response: np.ndarray
-    model_meat: np.ndarray
-    taken: np.ndarray
-
-
-@dataclass(frozen=True)
-class NodeEquations:
+class ManyEquations:
     """Equations of a closed form at several scales: contributions of each, next to each other."""
 
     each: tuple[ClosedFormEquations, ...]
 
-    def contributions(self, tile: Tile) -> PairContributions:
-        all_of = [equations.contributions(tile) for equations in self.each]
-        extra = np.hstack([u.extra for u in all_of])
-        return replace(all_of[0], extra=extra)
-
-    def sums(self, tile: Tile) -> NodeSums:
-        all_of: list[ClosedFormSums] = [equations.sums(tile) for equations in self.each]
-        stacked = {name: np.stack([getattr(of, name) for of in all_of]) for name in vars(all_of[0])}
-        return NodeSums(**stacked)
+    def at(self, tile: Tile) -> "ManyTerms":
+        return ManyTerms([equations.at(tile) for equations in self.each])
 
 
-def _at_closed_form(data: StreamData, point: Point, inflation: np.ndarray) -> dict[str, np.ndarray]:
-    found, m = point.direction, point.data.n_comparisons
-    scores, d, start = data.table.times(found.b), len(found.b), point.start
-    at = np.exp(nodes(start, SCALE_NODES))
-    along = [data.score_pass("Scale", t * scores, wants=("squared",)) for t in at]
-    pulls = data.score_pass("Ties", scores, scales=tuple(at.tolist())).pulls
-    net, differences = data.tally.net_wins, along[0].squared / at[0]
-    few = np.exp(nodes(start, PAIR_NODES))
-    forms = [scaled_form(point.settings, found, Scale(float(t), 0.0), m) for t in few]
-    centred = scores - point.total.compared.mean @ found.b
-    equations = NodeEquations(
-        tuple(
-            ClosedFormEquations(form, point.method, scores, centred, point.data.n_tied > 0)
-            for form in forms
+@dataclass(frozen=True)
+class ManyTerms:
+    """What the pairs of a tile add to these equations: sums (scales x ...)."""
+
+    each: list[ClosedFormTerms]
+
+    @property
+    def contributions(self) -> PairContributions:
+        every = [terms.contributions for terms in self.each]
+        return replace(every[0], extra=np.hstack([u.extra for u in every]))
+
+    @property
+    def weights(self) -> np.ndarray:
+        return np.concatenate([terms.weights for terms in self.each])
+
+    def sums(self, scatters: np.ndarray) -> ClosedFormSums:
+        parts = np.split(scatters, len(self.each))
+        every = [terms.sums(part) for terms, part in zip(self.each, parts, strict=True)]
+        return ClosedFormSums(
+            **{
+                field.name: np.stack([getattr(of, field.name) for of in every])
+                for field in fields(ClosedFormSums)
+            }
         )
-    )
-    task = PairTask(data.tiles, equations, d + PAIR_NODES, inflation)
-    total: Any = data.over_blocks("Intervals", task)
-    second = (np.zeros((d, d)), np.zeros(d))
-    if point.method == "split" and data.n_second:
-        second = data.table.error_sums(data.second_mask, point.total.second, found.b)
-    return {
-        "score": np.array([of.totals[EX] / t for of, t in zip(along, at, strict=True)]),
-        "pulls": pulls,
-        "wrong": np.array([of.totals[WRONG] for of in along]),
-        "agreed": along[0].totals[[DECIDED, RIGHT]],
-        "squares": np.array([along[0].totals[XX] / at[0] ** 2]),
-        "residual": np.array([net @ net, net @ differences, differences @ differences]),
-        "explained": np.array([net @ scores]),
-        **vars(total.equations),
-        "items": total.items,
-        "pairs": total.pairs,
-        "total": total.total,
-        "second_meat": second[0],
-        "second_total": second[1],
-    }
-
-
-def _at_likelihood(data: StreamData, point: Point, inflation: np.ndarray) -> dict[str, np.ndarray]:
-    theta, d = np.array(point.theta), data.X.shape[1]
-    scores, side = data.table.times(theta[:d]), float(theta[d:].sum())
-    sums = data.score_pass("Likelihood", scores, side, wants=("net", "loglik"), distinct=True)
-    gradient = np.append(data.table.total(sums.net), sums.totals[E])[: len(theta)]
-    equations = LikelihoodEquations(point.settings.link, scores, side, point.data.n_tied > 0)
-    task = PairTask(data.tiles, equations, len(theta), inflation)
-    total: Any = data.over_blocks("Intervals", task)
-    at = np.exp(nodes(1.0, SCALE_NODES))
-    ties = data.score_pass("Ties", scores, side, scales=tuple(at.tolist()))
-    along = [data.score_pass("Agreement", t * scores, t * side) for t in at]
-    return {
-        "gradient": gradient,
-        "loglik": sums.totals[[LOGLIK]],
-        "won": np.array([np.isfinite(of.low) for of in (sums.wins, sums.losses)], dtype=float),
-        "squares": ties.squares,
-        "pulls": ties.pulls,
-        "wrong": np.array([of.totals[WRONG] for of in along]),
-        "agreed": along[0].totals[[DECIDED, RIGHT]],
-        **vars(total.equations),
-        **{"items": total.items, "pairs": total.pairs, "total": total.total},
-    }
-
-
-# -- files -------------------------------------------------------------------------------------
-
-
-def save_round(sums: RoundSums, path: Any) -> None:
-    """Write the ``sums`` of one site at a model to the file ``path``."""
-    meta = {"sources": list(sums.sources), "point": sums.point.to_record()}
-    write_sums(path, "round", meta, sums.arrays)

@@ -1,27 +1,29 @@
-"""Sites that pool what they know without sharing an item: sums that add.
+"""Sums of one site, or of several sites with disjoint items, and files of sums.
 
 Each site writes the sums of its own items and comparisons (:class:`SiteSums`): moments, X'w, the
 scatter of differences and a few numbers; nothing about any one item. Sums of sites with *disjoint*
-items add, and give the closed form of all data together (:func:`merge_sites`). What follows, its
-scale and intervals or maximum likelihood, is in :mod:`pairscore.streaming.rounds`.
-
-Comparisons of *one* item table that lie in several files are another thing: their sums are numbers
-for each item (:class:`ShardSums`), and the items are counted once.
+items add, and give the closed form of all data together
+(:func:`pairscore.streaming.merge.merge_sites`). What follows, its scale and intervals or maximum
+likelihood, is in :mod:`pairscore.streaming.rounds`.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
 from pairscore.choices import LINKS, TIE_RULES
 from pairscore.core.moments import Moments
 from pairscore.core.pair_graph import Tally
+from pairscore.core.sums import Sums
 from pairscore.errors import PairscoreError, first_few, plural, warn_caller
+from pairscore.estimators.checks import refuse_lost_digits
+from pairscore.estimators.fit_data import PairCounts
+from pairscore.estimators.item_table import ItemTable
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.files.archive import (
     DamagedFileError,
@@ -33,21 +35,17 @@ from pairscore.files.archive import (
 )
 from pairscore.files.write import atomic_write
 from pairscore.model.notes import one_sided_notes
-from pairscore.streaming.data import Job, Source, StreamData
+from pairscore.streaming.data import Job, Source, StreamData, fingerprint
 from pairscore.streaming.engines import bytes_of, local_engine
-from pairscore.streaming.passes import FirstSums, refuse_settings
-from pairscore.streaming.table import fingerprint
-from pairscore.streaming.tiles import PairCounts, without_difference
+from pairscore.streaming.passes import refuse_settings
 
-VERSION = 1
+VERSION = 2
 KINDS = ("site", "round")  # of files of sums
 FEWEST_ITEMS = 20
 EQUAL = 1e-12  # of sums of weights that are all the same: rounding errors
-NO_TALLY = Tally.zero(0)  # where a digest is of the items alone
-NUMBERS = ("n_items", "n_comparisons", "number", "weighted", "tied", "given", "squares")
 
 
-# -- the first exchange ------------------------------------------------------------------------
+# -- sums --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -85,13 +83,29 @@ def _other_names(ours: Sequence[str], theirs: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
+class Numbers(Sums):
+    """How much there is at a site.
+
+    ``n_items`` were compared with another. ``n_comparisons`` is the amount of all comparisons,
+    ``number`` how many have a positive one, ``weighted`` the sum of amount times weight. ``tied``
+    is the amount of ties, ``given`` that of all comparisons, with ties that are left out.
+    """
+
+    n_items: float
+    n_comparisons: float
+    number: float
+    weighted: float
+    tied: float
+    given: float
+
+
+@dataclass(frozen=True)
 class SiteSums:
     """What one site, or several with disjoint items, know: sums over items and comparisons.
 
     ``compared`` are moments of the compared items, each as often as it was compared, ``second``
-    those of the items in no comparison; ``label_sum`` is X'w (d), ``scatter`` X'LX of the observed
-    differences with the side's row; ``numbers`` are those of NUMBERS. ``sources`` are digests of
-    the data, so that none is added twice.
+    those of the items in no comparison; ``label_sum`` is X'w (d), ``counts`` has the scatter of the
+    observed differences. ``sources`` are digests of the data, so that none is added twice.
     """
 
     terms: Terms
@@ -99,74 +113,84 @@ class SiteSums:
     compared: Moments
     second: Moments
     label_sum: np.ndarray
-    scatter: np.ndarray
-    numbers: np.ndarray
-    has_weights: bool = False
+    counts: PairCounts
+    numbers: Numbers
 
     def __add__(self, other: "SiteSums") -> "SiteSums":
-        if not isinstance(other, SiteSums):
-            raise PairscoreError(
-                "sums of sites and sums for each item of one table are different things; add those"
-                " of one kind only."
-            )
         self.terms.refuse_other(other.terms)
         refuse_twice(self.sources, other.sources)
         return SiteSums(
-            self.terms,
-            self.sources + other.sources,
-            self.compared + other.compared,
-            self.second + other.second,
-            self.label_sum + other.label_sum,
-            self.scatter + other.scatter,
-            self.numbers + other.numbers,
-            self.has_weights or other.has_weights,
+            terms=self.terms,
+            sources=self.sources + other.sources,
+            compared=self.compared + other.compared,
+            second=self.second + other.second,
+            label_sum=self.label_sum + other.label_sum,
+            counts=self.counts + other.counts,
+            numbers=self.numbers + other.numbers,
         )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Arrays by name, for a file."""
-        return {
-            **{f"compared_{name}": np.asarray(of) for name, of in vars(self.compared).items()},
-            **{f"second_{name}": np.asarray(of) for name, of in vars(self.second).items()},
-            "label_sum": self.label_sum,
-            "scatter": self.scatter,
-            "numbers": self.numbers,
-        }
+        return arrays_of({name: getattr(self, name) for name in IN_ARRAYS})
+
+    def meta(self) -> dict[str, Any]:
+        """What is no array."""
+        return {"terms": asdict(self.terms), "sources": list(self.sources)}
 
     def to_record(self) -> dict[str, Any]:
         """All of it as plain values."""
         arrays = {name: array.tolist() for name, array in self.to_arrays().items()}
         return {**self.meta(), "arrays": arrays}
 
-    def meta(self) -> dict[str, Any]:
-        """What is no array."""
-        given = {"sources": list(self.sources), "has_weights": self.has_weights}
-        return {"terms": asdict(self.terms), **given}
-
     @classmethod
     def of_record(cls, record: dict[str, Any]) -> "SiteSums":
         """The sums again; what no site could have is a DamagedFileError."""
         arrays = {name: np.asarray(of, dtype=float) for name, of in record["arrays"].items()}
-        terms = dict(record["terms"]) | {"features": tuple(record["terms"]["features"])}
         for fault in _faults(record, arrays):
             raise DamagedFileError(fault)
-        compared, second = (
-            Moments(float(arrays[f"{n}_total"]), arrays[f"{n}_mean"], arrays[f"{n}_scatter"])
-            for n in ("compared", "second")
-        )
-        rest = {name: arrays[name] for name in ("label_sum", "scatter", "numbers")}
-        sources, has_weights = tuple(record["sources"]), bool(record["has_weights"])
-        return cls(Terms(**terms), sources, compared, second, **rest, has_weights=has_weights)
+        terms = Terms(**record["terms"] | {"features": tuple(record["terms"]["features"])})
+        hints = get_type_hints(cls)
+        sums = of_arrays({name: hints[name] for name in IN_ARRAYS}, arrays)
+        return cls(terms, tuple(record["sources"]), **sums)
 
 
-# what the arrays of a site are; those of shards have no differences
+def arrays_of(sums: dict[str, Any], prefix: str = "") -> dict[str, np.ndarray]:
+    """Sums by name as arrays by name; those within others have the names of both."""
+    arrays: dict[str, np.ndarray] = {}
+    for name, value in sums.items():
+        if is_dataclass(value):
+            inner = {field.name: getattr(value, field.name) for field in fields(value)}
+            arrays |= arrays_of(inner, f"{prefix}{name}_")
+        else:
+            arrays[prefix + name] = np.asarray(value, dtype=float)
+    return arrays
+
+
+def of_arrays(
+    kinds: dict[str, Any], arrays: dict[str, np.ndarray], prefix: str = ""
+) -> dict[str, Any]:
+    """Sums by name, given their types, from the arrays that :func:`arrays_of` made of them."""
+    sums: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        if is_dataclass(kind) and isinstance(kind, type):
+            sums[name] = kind(**of_arrays(get_type_hints(kind), arrays, f"{prefix}{name}_"))
+        else:
+            array = arrays[prefix + name]
+            sums[name] = float(array) if kind is float else array
+    return sums
+
+
+# what the arrays of a site are
+IN_ARRAYS = ("compared", "second", "label_sum", "counts", "numbers")
 SCHEMA = {
     **dict.fromkeys(("compared_total", "second_total"), Field("", low=0)),
     **dict.fromkeys(("compared_mean", "second_mean", "label_sum"), Field("d")),
     **dict.fromkeys(("compared_scatter", "second_scatter"), Field("d,d")),
-    "scatter": Field("d+side,d+side", nan=True),
-    "numbers": Field(str(len(NUMBERS)), low=0, nan=True),
+    "counts_scatter": Field("d+side,d+side"),
+    "counts_squares": Field("", low=0),
+    **{f"numbers_{field.name}": Field("", low=0) for field in fields(Numbers)},
 }
-META = {"terms": dict[str, Any], "sources": list[str], "has_weights": bool}
+META = {"terms": dict[str, Any], "sources": list[str]}
 TERMS = {
     "features": list[str],
     "link": str,
@@ -188,17 +212,20 @@ def _faults(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> Iterable[s
         if terms[name] not in words:
             yield f"{name!r} has a value that is not known"
     lengths = {"d": len(terms["features"]), "side": int(terms["side_effect"])}
-    yield from faults_of(arrays, SCHEMA, lengths)
-    if missing := [name for name in SCHEMA if name not in arrays]:
-        yield f"{missing[0]!r} is missing"
-    if not np.all(np.isfinite(arrays["numbers"][: NUMBERS.index("squares")])):
-        yield "'numbers' has entries that are not finite numbers"
-    for name in ("compared_scatter", "second_scatter", "scatter"):
+    yield from array_faults(arrays, SCHEMA, lengths)
+    for name in ("compared_scatter", "second_scatter", "counts_scatter"):
         if np.any(np.diag(arrays[name]) < 0):
             yield f"{name!r} has squares below zero"
-    numbers = dict(zip(NUMBERS, arrays["numbers"].tolist(), strict=True))
-    if not numbers["n_comparisons"] > 0 or numbers["tied"] > numbers["given"]:
+    if not arrays["numbers_n_comparisons"] > 0 or arrays["numbers_tied"] > arrays["numbers_given"]:
         yield "its numbers of comparisons contradict each other"
+
+
+def array_faults(
+    arrays: dict[str, np.ndarray], schema: dict[str, Field], lengths: dict[str, int]
+) -> Iterable[str]:
+    """What is wrong with arrays, and which are missing."""
+    yield from faults_of(arrays, schema, lengths)
+    yield from (f"{name!r} is missing" for name in schema if name not in arrays)
 
 
 def refuse_twice(first: tuple[str, ...], second: tuple[str, ...]) -> None:
@@ -211,106 +238,87 @@ def refuse_twice(first: tuple[str, ...], second: tuple[str, ...]) -> None:
 
 
 @dataclass(frozen=True)
-class ShardSums:
-    """Sums for each item of one table, of some of its comparisons; shards of one table add."""
-
-    table: str
-    sources: tuple[str, ...]
-    first: FirstSums
-
-    def __add__(self, other: "ShardSums") -> "ShardSums":
-        if not isinstance(other, ShardSums) or self.table != other.table:
-            raise PairscoreError(
-                "these comparisons are of different item tables; sums for each item add where the"
-                " table is the same, and sums of sites where no item is in two of them."
-            )
-        refuse_twice(self.sources, other.sources)
-        return ShardSums(self.table, self.sources + other.sources, self.first + other.first)
-
-
-@dataclass(frozen=True)
 class SiteTotal:
-    """Sums of all sites as data of a fit."""
+    """Sums of all sites as the data of a fit (:class:`pairscore.estimators.fit_data.SumsOfFit`)."""
 
     sums: SiteSums
-    settings: Settings
     has_items: bool = True
 
-    def __getattr__(self, name: str) -> Any:
-        if name in NUMBERS:
-            return float(self.sums.numbers[NUMBERS.index(name)])
-        raise AttributeError(name)
+    @property
+    def table(self) -> ItemTable:
+        """No item, of as many features."""
+        return ItemTable(np.empty((0, len(self.feature_names))))
 
     @property
-    def X(self) -> np.ndarray:  # noqa: N802
-        """No items, of as many features."""
-        return np.empty((0, len(self.sums.label_sum)))
+    def feature_names(self) -> tuple[str, ...]:
+        return self.sums.terms.features
 
     @property
-    def n_items(self) -> int:
-        """How many items were compared, at all sites."""
-        return int(self.sums.numbers[0])
+    def keep_sides(self) -> bool:
+        return self.sums.terms.side_effect
 
     @property
     def tally(self) -> Tally:
         """All comparisons, as if they were of one item."""
-        total = np.array([self.sums.compared.total])
-        return Tally(0 * total, total, float(self.n_comparisons))
+        exposures = np.array([self.sums.compared.total])
+        return Tally(np.zeros(1), exposures, self.sums.numbers.n_comparisons)
+
+    @property
+    def n_items(self) -> int:
+        """How many items were compared, at all sites."""
+        return int(self.sums.numbers.n_items)
+
+    @property
+    def n_tied(self) -> float:
+        return 0.0 if self._drops_ties else self.sums.numbers.tied
+
+    @property
+    def weight_unit(self) -> float:
+        return self.sums.numbers.weighted / self.sums.numbers.n_comparisons
 
     @property
     def item_moments(self) -> Moments:
         return self.sums.compared
 
     @property
-    def second_moments(self) -> Moments:
-        return self.sums.second
+    def label_sum(self) -> np.ndarray:
+        return self.sums.label_sum
+
+    @property
+    def second_mask(self) -> np.ndarray:
+        """Of no item."""
+        return np.zeros(0, dtype=bool)
 
     @property
     def n_second(self) -> int:
         return int(self.sums.second.total)
 
     @property
-    def label_sum(self) -> np.ndarray:
-        return self.sums.label_sum
+    def second_moments(self) -> Moments:
+        return self.sums.second
 
     @property
     def counts(self) -> PairCounts:
-        """The scatter of differences."""
-        return PairCounts(self.sums.scatter, float(self.squares))
-
-    @property
-    def weight_unit(self) -> float:
-        return float(self.weighted / self.n_comparisons)
+        return self.sums.counts
 
     @property
     def has_weights(self) -> bool:
         """Whether weights differ: only then (sum c)(sum c w^2) is above (sum c w)^2."""
-        return self.number * self.weighted > (1 + EQUAL) * self.n_comparisons**2
+        numbers = self.sums.numbers
+        return numbers.number * numbers.weighted > (1 + EQUAL) * numbers.n_comparisons**2
 
     @property
     def n_given(self) -> float:
         """How many comparisons there are, with ties that are left out."""
-        is_dropped = self.settings.ties == "drop"
-        return float(self.given / self.weight_unit if is_dropped else self.number)
+        numbers = self.sums.numbers
+        return numbers.given / self.weight_unit if self._drops_ties else numbers.number
 
     @property
-    def n_tied(self) -> float:
-        return 0.0 if self.settings.ties == "drop" else float(self.tied)
+    def _drops_ties(self) -> bool:
+        return self.sums.terms.ties == "drop"
 
-    def never_differing(self) -> np.ndarray:
-        """Directions in which no two items that met differ, as a feature of whole sites."""
-        d, sd = len(self.label_sum), self.item_moments.sd
-        is_asked = self.settings.method in ("pooled", "split") or self.settings.l2 > 0
-        if not is_asked or not np.all(np.isfinite(self.sums.scatter)):  # as of shards
-            return np.empty((d, 0))
-        scatter = self.sums.scatter[:d, :d] / self.n_comparisons
-        covariance = self.item_moments.covariance
-        alone = without_difference(np.eye(d)[:, sd > 0], scatter, covariance)
-        rest = np.flatnonzero((sd > 0) & ~alone.any(axis=1))
-        values, vectors = np.linalg.eigh(scatter[np.ix_(rest, rest)] / np.outer(sd[rest], sd[rest]))
-        combined = np.zeros((d, int(np.sum(values <= 1e-10))))
-        combined[rest] = vectors[:, values <= 1e-10] / sd[rest, None]
-        return np.hstack([alone, without_difference(combined, scatter, covariance)])
+
+# -- the first exchange ------------------------------------------------------------------------
 
 
 def site_sums(
@@ -347,13 +355,14 @@ def site_sums(
     asked = {"link": link, "ties": ties, "side_effect": side_effect, "method": "paired"}
     source = Source(items, comparisons, self_pairs, None, columns)
     with ExitStack() as stack:
-        data = site_data(stack, source, check_settings(**asked), memory, n_jobs)
+        settings = check_settings(**asked)
+        data = site_data(stack, source, settings, memory, n_jobs)
         if not allow_small:
             refuse_small(data.n_items, data.X.shape[1])
         if data.reader.layout.has_sides:
             for kind, text in one_sided_notes(data.first.left_won, data.first.right_won):
                 warn_caller(text, kind)
-        return sums_of(data)
+        return sums_of(data, settings)
 
 
 def site_data(
@@ -376,64 +385,31 @@ def refuse_small(n_items: int, d: int) -> None:
         )
 
 
-def sums_of(data: StreamData) -> SiteSums:
+def sums_of(data: StreamData, settings: Settings) -> SiteSums:
     """The sums of the data of one site."""
-    data.table.refuse_lost_digits(data.first.seen, data.items.feature_names)
-    first, d = data.first, data.X.shape[1]
-    second = data.second_moments if data.n_second else Moments.zero(d)
-    numbers = [data.n_items, first.tally.n_comparisons, first.number, first.weighted]
-    numbers += [first.tied, first.given, data.counts.squares]
-    weights = first.weights
+    refuse_lost_digits(data.table, data.first.seen, data.feature_names)
+    first = data.first
     return SiteSums(
-        terms_of(data),
-        (fingerprint(data),),
-        data.item_moments,
-        second,
-        data.label_sum,
-        data.counts.scatter,
-        np.array(numbers, dtype=float),
-        bool(np.isfinite(weights.low) and (weights.low != 1 or weights.high != 1)),
+        terms=terms_of(data, settings),
+        sources=(fingerprint(data),),
+        compared=data.item_moments,
+        second=data.second_moments,
+        label_sum=data.label_sum,
+        counts=data.counts,
+        numbers=Numbers(
+            n_items=float(data.n_items),
+            n_comparisons=first.tally.n_comparisons,
+            number=first.number,
+            weighted=first.weighted,
+            tied=first.tied,
+            given=first.given,
+        ),
     )
 
 
-def terms_of(data: StreamData) -> Terms:
+def terms_of(data: StreamData, settings: Settings) -> Terms:
     """In what sums of other sites must agree with those of these data."""
-    settings = data.settings
-    names = data.items.feature_names
-    return Terms(names, settings.link.name, settings.ties, settings.side_effect)
-
-
-def shard_sums(
-    items: Any, comparisons: Any, *, self_pairs: str = "error", **columns: Any
-) -> ShardSums:
-    """Sums for each item, of a part of the comparisons of one item table."""
-    settings = check_settings(method="pooled", inference=None)
-    with ExitStack() as stack:
-        source = Source(items, comparisons, self_pairs, None, columns)
-        data = site_data(stack, source, settings, "1GB", None)
-        table = fingerprint(replace(data, first=replace(data.first, tally=NO_TALLY)))
-        return ShardSums(table, (fingerprint(data),), data.first)
-
-
-def site_of_shards(items: Any, shards: ShardSums, **columns: Any) -> SiteSums:
-    """The sums of a site whose comparisons were counted in shards, without their differences.
-
-    They give `pooled` and `split`; `paired` needs the comparisons themselves.
-    """
-    from pairscore.streaming.spill import read_item_table
-
-    table = read_item_table(items, columns, np.inf, "")
-    settings = check_settings(method="pooled", inference=None)
-    nothing: Any = None  # there are no comparisons to read
-    data = StreamData(table, shards.first, (), nothing, nothing, local_engine(), settings)
-    if fingerprint(replace(data, first=replace(shards.first, tally=NO_TALLY))) != shards.table:
-        raise PairscoreError(
-            "these are not the items that the comparisons were counted for; give the same table and"
-            " the same names of columns, such as id=."
-        )
-    d = data.X.shape[1]
-    vars(data)["counts"] = PairCounts(np.full((d, d), np.nan), np.nan)
-    return sums_of(data)
+    return Terms(data.feature_names, settings.link.name, settings.ties, settings.side_effect)
 
 
 # -- files -------------------------------------------------------------------------------------
