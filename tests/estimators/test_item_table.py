@@ -112,6 +112,8 @@ def test_what_is_kept_of_items_adds_in_their_order():
     one, two = PerItem(np.array([1.0, 2.0])), PerItem(np.array([3.0]))
     assert (one + two).values.tolist() == [1.0, 2.0, 3.0]
     low, high = np.array([0.0, 1.0]), np.array([1.0, 5.0])
-    total = FeatureRange(low, high) + FeatureRange(low - np.array([1, -1]), high + np.array([-1, 1]))
+    total = FeatureRange(low, high) + FeatureRange(
+        low - np.array([1, -1]), high + np.array([-1, 1])
+    )
     assert total.low.tolist() == [-1.0, 1.0]
     assert total.high.tolist() == [1.0, 6.0]

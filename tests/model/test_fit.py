@@ -13,12 +13,14 @@ from scipy.stats import norm
 
 from pairscore import Comparisons, PairscoreError, RankRegression
 from pairscore.choices import METHODS
+from pairscore.core.differences import Differences
 from pairscore.core.links import get_link
 from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.errors import CollinearFeaturesWarning, PairscoreWarning
+from pairscore.estimators.agreement import agreement_of
 from pairscore.estimators.results import kept_types
 from pairscore.estimators.settings import DEFAULTS, check_settings
-from pairscore.model.fit import agreement_and_noise, fit_comparisons
+from pairscore.model.fit import fit_comparisons
 from tests.data.conftest import says
 from tests.data.conftest import study as small_study
 from tests.effects.simulators import judged_votes
@@ -57,23 +59,14 @@ def test_agreement_noise_and_ties_equal_a_loop_over_comparisons(link, side_effec
 
 
 def test_a_score_that_cannot_tell_does_not_agree():
-    X, _ = Comparisons.from_frames(
-        [[0.0], [1.0]],
-        pd.DataFrame(
-            {"left": [0, 0, 0, 0], "right": [1] * 4, "winner": ["left", "right", "right", "tie"]}
-        ),
-    )
-    shares, _ = agreement_and_noise(
-        np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(TieRule("half", get_link("logit")))
-    )
-    assert shares["agreement"] == pytest.approx(1 / 3)
-    assert shares["noise"] == pytest.approx((0.5 + expit(-1) + expit(-2)) / 3)  # not of the tie
-    assert shares["tie_share"] == 0.25
+    differences = Differences(np.array([0.0, -1.0, 2.0, 0.0]), np.array([1, -1, -1, 0]), np.ones(4))
+    law = OutcomeLaw(TieRule("half", get_link("logit")))
+    shares = agreement_of(differences, law, unit=1.0, scale=1.0)
+    assert shares.agreement == pytest.approx(1 / 3)
+    assert shares.noise == pytest.approx((0.5 + expit(-1) + expit(-2)) / 3)  # not of the tie
     rule = TieRule("rao-kupper", get_link("logit"))
     loss, _, win = rule.probabilities(np.array([0.0, 1.0, 2.0, 0.0]), 0.8)
-    noise = agreement_and_noise(np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(rule, 0.8))[0][
-        "noise"
-    ]
+    noise = agreement_of(differences, OutcomeLaw(rule, 0.8), unit=1.0, scale=1.0).noise
     assert noise == pytest.approx(loss.sum() / (loss + win).sum())  # of decided comparisons
 
 
