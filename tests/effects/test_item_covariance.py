@@ -96,9 +96,11 @@ def test_the_trace_is_right_where_all_items_of_a_group_meet(monkeypatch):
     exact = np.trace(inverse(pairs, weight, 25.0))
     monkeypatch.setattr(item_covariance, "EXACT_ITEMS", 5)
     found = posterior_covariance(pairs, weight, 25.0)
-    # of sum z'Vz over 16 draws of signs: twice the sum of squares off the diagonal
+    # of sum z'Vz over some draws of signs: twice the sum of squares off the diagonal
     matrix = inverse(pairs, weight, 25.0)
-    error = np.sqrt(2 * np.sum((matrix - np.diag(np.diag(matrix))) ** 2) / 16)
+    error = np.sqrt(
+        2 * np.sum((matrix - np.diag(np.diag(matrix))) ** 2) / item_covariance.MOST_PROBES
+    )
     assert abs(found.trace() - exact) < 4.5 * error
     own, *_ = tree_variances(pairs, weight, 1 / 25.0)
     assert own.sum() < 0.7 * exact
@@ -150,7 +152,7 @@ def test_starting_from_nearly_right_variances_ends_at_the_same_ones(monkeypatch)
 
 
 def test_the_trace_has_only_the_noise_that_messages_do_not_know(monkeypatch):
-    """Of z'Vz over 16 signs: twice the squares of V off the diagonal, less what messages say."""
+    """Of z'Vz over some signs: twice the squares of V off the diagonal, less what messages say."""
     monkeypatch.setattr(item_covariance, "EXACT_ITEMS", 0)
     pairs = small_pairs(np.random.default_rng(8), 400, 2000)
     weight = 0.2 * pairs.number
@@ -158,11 +160,11 @@ def test_the_trace_has_only_the_noise_that_messages_do_not_know(monkeypatch):
     own, of_pairs, _ = tree_variances(pairs, weight, 1 / 2.0)
     rest = matrix - 2.0 / 400  # signs are centred, and V 1 = sigma^2 1
     np.fill_diagonal(rest, 0.0)
-    plain = np.sqrt(2 * np.sum(rest**2) / 16)
+    plain = np.sqrt(2 * np.sum(rest**2) / item_covariance.MOST_PROBES)
     across = (own[pairs.low] + own[pairs.high] - of_pairs) / 2
     rest[pairs.low, pairs.high] -= across
     rest[pairs.high, pairs.low] -= across
-    noise = np.sqrt(2 * np.sum(rest**2) / 16)
+    noise = np.sqrt(2 * np.sum(rest**2) / item_covariance.MOST_PROBES)
     assert noise < 0.6 * plain
     found = posterior_covariance(pairs, weight, 2.0)
     assert abs(found.trace() - np.trace(matrix)) < 4.5 * noise

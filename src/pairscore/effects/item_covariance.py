@@ -24,8 +24,8 @@ from pairscore.effects.rows import laplacian
 from pairscore.estimators.results import ItemEffects
 
 # Up to how many items of a group its block of V is formed. A sweep with a block of 300 takes twice
-# as long as one by messages, with one of 1000 twenty times; messages leave coefficients within a
-# tenth of a standard error of those of blocks, mostly a hundredth (studies/test_many_items.py).
+# as long as one by messages, with one of 1000 more than ten times; messages leave coefficients
+# within a tenth of a standard error of those of blocks, mostly a hundredth.
 EXACT_ITEMS = 300  # in every sweep
 POLISHED_ITEMS = 1000  # in the last few sweeps of a fit, which end where blocks throughout do
 MOST_ITEMS = 3000  # once, for the classical errors of abilities: a second
@@ -38,7 +38,7 @@ STEADY = 1e-4
 NEAR = 30.0
 SMALLEST_PRIOR = 1e-9  # precision of an effect without a law, over the mean weight of a pair
 # The trace by random signs: its noise falls with the root of their number, its cost rises with it.
-FEWEST_PROBES, MOST_PROBES = 2, 16
+FEWEST_PROBES, MOST_PROBES = 2, 8
 ENOUGH_PROBED = 200_000  # numbers in them
 ENOUGH = 0.01  # residual of their products: the trace is off by its square
 SIGNS_SEED = 0  # any will do, and fits have to be the same every time
@@ -427,7 +427,8 @@ class MessageCovariance:
             trace += self._sigma2 * self._n_groups
         of_items, of_pairs, _ = self.tree
         covariance = (of_items[pairs.low] + of_items[pairs.high] - of_pairs) / 2
-        noise = 2 * np.einsum("p,pk,pk->", covariance, z[pairs.low], z[pairs.high]) / z.shape[1]
+        of_neighbours = pairs.matrix(np.zeros(pairs.n_items), covariance)
+        noise = np.vdot(z, of_neighbours @ z) / z.shape[1]
         size = np.bincount(pairs.component)[pairs.component[pairs.low]]
         return trace - float(noise + 2 * np.sum(covariance / size))
 

@@ -28,14 +28,15 @@ PRIOR_SD = 6.25  # of item effects, times the link's slope at zero: 25 under log
 SMALLEST, LARGEST = 1e-4, 500.0  # sigma^2 on the scale of logit: effects nobody sees, certainty
 
 # The search. A step of log sigma^2 is at most LONGEST, as far as one curvature is worth; after
-# STEPS, or where PRECISION (a tenth of the error that a thousand items leave) is reached, it ends.
+# STEPS, or where PRECISION (small beside sqrt(2 / N), the least error that N items leave up to some
+# thousands) is reached, it ends.
 # Sweeps at a sigma^2 end at LOOSE while it is sought, and at ROUGH where its score counts.
 STEPS, LONGEST = 12, 1.5
 PRECISION = 0.01
 LOOSE, ROUGH = 5e-3, 1e-3
-# It begins with single sweeps, each at a sigma^2 of its own: seven reach what sweeps to the end at
-# three values of it do, at a third of the cost. Steps are lengthened by what terms lag behind, of
-# which more than half would be noise.
+# It begins with single sweeps, each at a sigma^2 of its own, because sweeps to the end at a sigma^2
+# far from the likeliest are wasted. Steps are lengthened by what terms lag behind, by no more than
+# twice: a lag of more than half is mostly noise.
 APPROACH = 7
 MOST_LAG = 0.5
 # The curvature is a difference of two scores, if their places are further apart than CLOSEST, or
@@ -46,8 +47,8 @@ UNSETTLED = 10.0
 MOST_OFF = 8.0
 
 # The interval. Scores are taken at STEP from the likeliest, then further and further, LOOKS times
-# at most. Below the standard error SURE the log-likelihood is a parabola to two digits, and no
-# further ones are needed. An end is good if a score was taken nearer to it than OFF of its distance
+# at most. Below the standard error SURE the log-likelihood is taken for a parabola, and no further
+# ones are needed. An end is good if a score was taken nearer to it than OFF of its distance
 # from the likeliest; a step aims BEYOND it, so that it is interpolated; while the score is below
 # NOTICED it says nothing of how far, and the step may be WIDEST, which is also the largest standard
 # error that other errors allow for. STEEPER is how much the score in sigma^2 may grow towards zero.

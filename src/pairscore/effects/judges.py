@@ -26,7 +26,7 @@ from pairscore.estimators.settings import Settings
 # of them would vote against the others, and near it (CONTRADICTING) it would rather be endless.
 SMALLEST_SPREAD, LARGEST_SPREAD = 0.02, 2.0
 CONTRADICTING = 0.99 * LARGEST_SPREAD
-N_SPREADS = 100  # that are averaged over, 5 % apart: finer changes no error by a thousandth
+N_SPREADS = 100  # that are averaged over, 5 % apart: more cost time, fewer show as steps
 ENOUGH_INFORMATION = 4.0  # of a slope, to have one: a standard error of a half, below mostly prior
 # Of what is known of a slope, at least LEAST_KNOWN is left by items and theta: the share is that of
 # linear equations, and noise where it is small; NO_INFORMATION keeps divisions.

@@ -12,7 +12,7 @@ from pairscore.estimators.criteria import kept_likelihood
 from pairscore.estimators.results import Fit, comparisons_of_fit
 
 # A step moves no comparison's eta by more than LARGEST_MOVE, beyond which its quadratic says little
-# of a link; it ends where none moves by NO_MOVE, or has no end after PROFILE_STEPS (mostly 5).
+# of a link; it ends where none moves by NO_MOVE, or has no end after PROFILE_STEPS.
 LARGEST_MOVE = 2.0
 NO_MOVE = 1e-9
 PROFILE_STEPS = 100

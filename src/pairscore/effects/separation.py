@@ -34,7 +34,7 @@ from pairscore.estimators.separation import directions_between
 from pairscore.estimators.settings import Settings
 
 SMALLEST_GAP = 1e-13  # to the maximum, per comparison, that one more step closes
-MOST_ROWS_OF_PROGRAM = 20_000  # of the linear program that looks for separation: seconds
+MOST_ROWS_OF_PROGRAM = 20_000  # of the linear program that looks for separation, which grows faster
 NOT_SEEN = 1e-12  # eigenvalue, over the largest, of a direction that no comparison sees
 
 
