@@ -9,36 +9,50 @@ from tests.streaming.studies import draw, in_parts
 
 
 def stages_of_passes(monkeypatch):
-    """What passes at scores are for, from now on."""
-    usual, stages = StreamData.score_pass, []
+    """What passes over the comparisons are for, from now on."""
+    usual, stages = StreamData.run, []
 
-    def counted(self, stage, *args, **kind):
+    def counted(self, stage, task):
         stages.append(stage)
-        return usual(self, stage, *args, **kind)
+        return usual(self, stage, task)
 
-    monkeypatch.setattr(StreamData, "score_pass", counted)
+    monkeypatch.setattr(StreamData, "run", counted)
     return stages
 
 
-@pytest.mark.parametrize(("method", "most"), [("pooled", 4), ("mle", 6)])
-def test_few_passes_are_enough(method, most, monkeypatch):
+@pytest.mark.parametrize(("method", "gradients"), [("pooled", 0), ("mle", 6)])
+def test_few_passes_are_enough(method, gradients, monkeypatch):
+    """Beside the first one: those for gradients, and one along the scores."""
     items, votes = draw(n=200, m=20_000, ties=0.0, weights=False)
     stages = stages_of_passes(monkeypatch)
     monkeypatch.setattr("pairscore.streaming.data.SAMPLE", 5000)
     model = fit_stream(items, votes, method=method, inference=None)
     assert np.all(np.isfinite(model.coef_))
-    assert len(stages) <= most, stages
+    assert stages.count("Likelihood") <= gradients
+    assert stages.count("Differences") == 1
+    assert set(stages) <= {"Likelihood", "Differences"}
 
 
 @pytest.mark.parametrize("self_pairs", ["error", "keep"])
-def test_the_last_pass_of_a_likelihood_sees_how_scores_and_outcomes_agree(self_pairs, monkeypatch):
-    """Log-likelihood, agreement and noise are those of a fit in memory, with a pass less."""
+@pytest.mark.parametrize("method", ["mle", "pooled"])
+def test_scores_and_outcomes_agree_as_in_memory_with_few_passes(self_pairs, method, monkeypatch):
+    """One for agreement, noise and log-likelihood; another where items are against themselves.
+
+    A closed form has seen them along its scores already.
+    """
     in_parts(monkeypatch)
     items, votes = draw(21, m=6000, ties=0.0, weights=False)
+    if self_pairs == "keep":
+        right = votes["right"].to_numpy().copy()
+        right[:50] = votes["left"].to_numpy()[:50]
+        votes = votes.set_column(1, "right", [right])
     stages = stages_of_passes(monkeypatch)
     asked = {"self_pairs": self_pairs}
-    model, whole = fit_stream(items, votes, **asked), RankRegression().fit(items, votes, **asked)
-    assert ("Agreement" in stages) == (self_pairs == "keep")
-    assert model.loglik_ == pytest.approx(whole.loglik_, rel=1e-12)
+    model = fit_stream(items, votes, method=method, **asked)
+    whole = RankRegression(method).fit(items, votes, **asked)
+    more = 1 if self_pairs == "keep" and method == "mle" else 0
+    assert stages.count("Differences") == 1 + more
     assert model.agreement_ == pytest.approx(whole.agreement_, rel=1e-12)
     assert model.noise_ == pytest.approx(whole.noise_, rel=1e-9)
+    if method == "mle":
+        assert model.loglik_ == pytest.approx(whole.loglik_, rel=1e-10)

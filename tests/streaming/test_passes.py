@@ -1,4 +1,6 @@
-"""Sums of passes against sums over all rows, compiled and in NumPy; checkpoints."""
+"""Sums of passes against those in memory, on easy and hard data; checkpoints."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -6,20 +8,24 @@ import pytest
 from pairscore import PairscoreError
 from pairscore.core import passes as core_passes
 from pairscore.core.links import get_link
-from pairscore.core.optimise import solve_falling
 from pairscore.core.pair_graph import tally
-from pairscore.core.passes import net_pass
-from pairscore.core.scale import NEAR, WRONG
-from pairscore.data.items import read_items
+from pairscore.data.comparisons import Comparisons
+from pairscore.data.items import Items, read_items
+from pairscore.data.votes import Votes
+from pairscore.estimators.fit_data import Along, FitData
 from pairscore.files.partitions import TablePartition
+from pairscore.streaming import passes
 from pairscore.streaming.passes import (
+    AlongTask,
     Checkpoint,
+    GainTask,
     NumberedPart,
     ScoreTask,
-    SourceRows,
     TallyTask,
 )
-from pairscore.streaming.rows import Layout, RowReader, ids_only
+from pairscore.streaming.rows import Batch, Layout, RowReader, ids_only
+from tests.hard_designs import NAMES
+from tests.hard_designs import draw as draw_hard
 from tests.streaming.studies import draw
 
 
@@ -70,37 +76,87 @@ def test_comparisons_that_count_once_are_counted_in_whole_numbers():
     assert found.net_wins.dtype == found.exposures.dtype == np.float64
 
 
+@dataclass(frozen=True)
+class Batches:
+    """Comparisons in parts, as they are."""
+
+    parts: list
+
+    def batches(self, part):
+        yield from self.parts[part]
+
+
+def in_batches(batch, cuts):
+    """The same rows in two parts of two batches."""
+    pieces = [batch.take(rows) for rows in np.split(np.arange(len(batch.left)), cuts)]
+    return Batches([pieces[:2], pieces[2:]])
+
+
+def hard_batch(name, seed=0):
+    """A hard design, with an item against itself and a row that counts for nothing."""
+    drawn = draw_hard(name, np.random.default_rng(seed), 20, 60, 3)
+    right, weight = drawn.right.copy(), np.ones(60) if drawn.weight is None else drawn.weight
+    right[3] = drawn.left[3]
+    amount = np.where(np.arange(60) == 5, 0.0, weight)
+    return Batch(drawn.left, right, drawn.outcome.astype(np.int8), amount)
+
+
+def memory_of(batch, side):
+    """The same comparisons in memory."""
+    votes = Votes(batch.left, batch.right, batch.outcome, weight=batch.amount)
+    return FitData(Comparisons.of(Items(np.zeros((20, 1)), ("x",)), votes), side)
+
+
 @pytest.mark.parametrize("link", ["logit", "probit"])
 @pytest.mark.parametrize("compiled", [True, False])
-def test_a_pass_at_scores_sums_what_the_likelihood_has(link, compiled, study, monkeypatch):
-    items, reader, parts, batch = study
+@pytest.mark.parametrize("name", NAMES)
+def test_the_derivatives_of_a_likelihood_are_those_in_memory(name, link, compiled, monkeypatch):
     if not compiled:
         monkeypatch.setattr(core_passes, "kernels", None)
-    link, scores, shift = get_link(link), 0.1 * np.arange(len(items)) - 1, 0.2
-    task = ScoreTask(
-        SourceRows(reader), link, scores, shift, ("net", "squared", "loglik"), (0.5, 2.0)
-    )
-    sums = total(task, parts)
-    x = scores[batch.left] - scores[batch.right]
-    win = batch.amount * (0.5 + 0.5 * batch.outcome)
-    e, info = link.score(x + shift, win, batch.amount - win)
-    decided = batch.amount * (batch.outcome != 0)
-    eta = (x + shift) * batch.outcome
-    expected = [
-        e @ x, e.sum(), info @ x**2, info @ x, info.sum(),
-        decided @ link.cdf(-np.abs(eta)), decided.sum(), decided @ (eta > 0),
-        batch.amount @ x**2, decided @ link.log_cdf(eta), batch.amount @ (batch.outcome == 0),
-    ]  # fmt: skip
-    np.testing.assert_allclose(sums.totals, expected, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(sums.net, net_pass(batch.left, batch.right, e, 30), atol=1e-10)
-    squared = net_pass(batch.left, batch.right, batch.amount * x, 30)
-    np.testing.assert_allclose(sums.squared, squared, atol=1e-10)
-    won, lost = x[batch.outcome == 1], x[batch.outcome == -1]
-    assert (sums.wins.low, sums.wins.high) == pytest.approx((won.min(), won.max()))
-    assert (sums.losses.low, sums.losses.high) == pytest.approx((lost.min(), lost.max()))
-    half = 0.5 + 0.5 * batch.outcome
-    pull = batch.amount * 2 * (x + shift) * link.score(2 * (x + shift), half, 1 - half)[0]
-    np.testing.assert_allclose(sums.pulls[:, 1], [pull.sum(), pull[batch.outcome != 0].sum()])
+    batch = hard_batch(name)
+    link, scores = get_link(link), np.random.default_rng(0).normal(size=20)
+    found = total(ScoreTask(in_batches(batch, [10, 30, 31]), link, scores, 0.2), [0, 1])
+    expected = memory_of(batch, side=True).score(scores, 0.2, link)
+    size = batch.amount.sum()
+    np.testing.assert_allclose(found.net, expected.net, atol=1e-12 * size)
+    assert found.side == pytest.approx(expected.side, abs=1e-12 * size)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.2])
+@pytest.mark.parametrize("few", [4, passes.FEW])
+@pytest.mark.parametrize("name", NAMES)
+def test_comparisons_along_scores_are_those_in_memory(name, few, shift, monkeypatch):
+    """Up to the digits of their distribution; ranges only as far as they tell of separation."""
+    monkeypatch.setattr(passes, "FEW", few)
+    monkeypatch.setattr(passes, "AT_ONCE", 9)
+    batch, scores = hard_batch(name), np.random.default_rng(0).normal(size=20)
+    memory = memory_of(batch, side=False)
+    largest = float(np.ptp(scores)) + shift
+    rows = in_batches(batch, [10, 30, 31])
+    found = total(AlongTask(rows, scores, shift, largest), [0, 1]).along()
+    expected = memory.along(scores, shift)
+    size = np.abs(expected.net).max()
+    np.testing.assert_allclose(found.net, expected.net, rtol=1e-12, atol=1e-12 * size)
+    assert found.tied == pytest.approx(expected.tied)
+    for side in (False, True):
+        assert found.is_separated(side) == expected.is_separated(side)
+    if expected.is_separated(side=True):
+        assert found.threshold == pytest.approx(expected.threshold)
+    for of in (found, expected):
+        assert isinstance(of, Along)
+    ours, theirs = (of.differences.outcomes(get_link("logit")) for of in (found, expected))
+    assert vars(ours) == pytest.approx(vars(theirs), rel=1e-10)
+    assert found.differences.total == pytest.approx(batch.amount.sum(), rel=1e-12)
+    without = total(AlongTask(rows, scores, shift, largest, distinct=True), [0, 1]).along()
+    two = batch.amount[batch.left != batch.right].sum()
+    assert without.differences.total == pytest.approx(two, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gains_of_winners_are_those_in_memory(name):
+    batch, scores = hard_batch(name), np.random.default_rng(1).normal(size=20)
+    found = total(GainTask(in_batches(batch, [1, 2, 50]), scores, 0.1), [0, 1])
+    assert found == memory_of(batch, side=False).gains(scores, 0.1)
 
 
 def test_a_checkpoint_holds_the_first_sums(study, tmp_path):
@@ -123,28 +179,3 @@ def test_a_checkpoint_holds_the_first_sums(study, tmp_path):
         checkpoint.read(len(items), 8)
     checkpoint.remove()
     assert checkpoint.read(len(items), 8) == (None, 0)
-
-
-@pytest.mark.parametrize(("factor", "ridge"), [(1.0, 0.0), (1.004, 3.0), (1.05, 0.0)])
-def test_one_pass_finds_a_scale_that_is_near(factor, ridge, study):
-    """To the digits of a root of the likelihood itself; what is far is left to further passes."""
-    items, reader, parts, batch = study
-    link, scores = get_link("logit"), 0.1 * np.arange(len(items)) - 1
-    x, share = scores[batch.left] - scores[batch.right], 0.5 + 0.5 * batch.outcome
-
-    def slope(scale):
-        pull = batch.amount * link.score(scale * x, share, 1 - share)[0]
-        return float(pull @ x) - ridge * scale
-
-    best = solve_falling(slope, -50.0, 50.0)
-    start = best / factor
-    task = ScoreTask(SourceRows(reader), link, start * scores, series=True)
-    sums = total(task, parts)
-    near = sums.best_scale(ridge * start**2)
-    if factor > 1 + NEAR:
-        assert near is None
-        return
-    assert near == pytest.approx(factor, rel=1e-11)
-    decided = batch.amount * (batch.outcome != 0)
-    wrong = decided @ link.cdf(-np.abs(best * x))
-    assert sums.at_scale(near).totals[WRONG] == pytest.approx(wrong, rel=1e-7)
