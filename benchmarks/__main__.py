@@ -19,7 +19,7 @@ from benchmarks.reproduction import reproduction
 from benchmarks.service import service
 from benchmarks.start import start
 from pairscore import RankRegression
-from pairscore.core import passes
+from pairscore.core import kernels, kernels_numpy, passes
 
 GAP = 1e-9  # relative loss gap to the optimum that every rival has to reach
 
@@ -180,7 +180,11 @@ def fits():
     """Whole fits, at three sizes."""
     n = 30_000
     large = draw(n, 250, int(np.ceil(n * np.log(n))))
-    print("\nCompiled passes" if passes.kernels else "\nBuilt without a compiler: passes in NumPy")
+    print(
+        "\nCompiled passes"
+        if kernels.IS_COMPILED
+        else "\nBuilt without a compiler: passes in NumPy"
+    )
     print(f"\nClosed forms, N = 30 000, d = 250, M = {len(large.votes):,}, inference=None")
     closed_forms(large, {"pooled": 1.8, "split": 1.8, "paired": 4.5})
     print("\nLikelihood, the same problem")
@@ -202,7 +206,7 @@ def main():
     if sys.argv[1:] == ["fits"]:
         return
     print("\nThe same without a compiler")
-    compiled, passes.kernels = passes.kernels, None
+    compiled, passes.kernels = passes.kernels, kernels_numpy
     fits()
     passes.kernels = compiled
     print("\nExact draws of an estimate, N = 3000, d = 250, M = N log N")

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from pairscore import Population, __version__, load
 from pairscore.cli import main
 from pairscore.cli.words import examples
-from pairscore.core import passes
+from pairscore.core import kernels
 from pairscore.files.typed import NewSheet, fill_workbook
 from pairscore.files.write import write_table
 from tests.cli.running import (
@@ -230,7 +230,7 @@ def test_help_and_version_come_without_numpy(command):
     assert not modules & {"numpy", "scipy", "sklearn", "narwhals", "duckdb"}
     assert (__version__ if command == "--version" else "Usage: ") in printed
     if command == "--version":  # says which twin of the passes runs
-        assert ("(compiled)" if passes.kernels else "built without a compiler") in printed
+        assert ("(compiled)" if kernels.IS_COMPILED else "built without a compiler") in printed
 
 
 @pytest.mark.usefixtures("study")

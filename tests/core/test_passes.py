@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError, RankRegression
-from pairscore.core import moments, passes, threads
+from pairscore.core import kernels, kernels_numpy, moments, passes, threads
 from pairscore.core.links import get_link
 from pairscore.core.pair_graph import Pairs, aggregate_pairs, difference_scatter
 from tests.laws import GaussianStudy
 
 LOGIT = get_link("logit")
 compiled = pytest.mark.skipif(
-    passes.kernels is None,
+    not kernels.IS_COMPILED,
     reason="built without a compiler: the passes in NumPy have nothing to be compared with",
 )
 
@@ -37,7 +37,7 @@ def both(monkeypatch, function, *values):
     """What the compiled pass and its twin give."""
     first = function(*values)
     with monkeypatch.context() as patch:
-        patch.setattr(passes, "kernels", None)
+        patch.setattr(passes, "kernels", kernels_numpy)
         second = function(*values)
     return first, second
 
@@ -53,7 +53,7 @@ def test_where_there_is_a_compiler_the_passes_are_compiled():
     names = [os.environ["CC"]] if "CC" in os.environ else ["cc", "gcc", "clang"]
     found = [name for name in names if shutil.which(name)]
     works = [subprocess.run([name, "--version"], capture_output=True).returncode for name in found]
-    assert passes.kernels is not None or 0 not in works
+    assert kernels.IS_COMPILED or 0 not in works
 
 
 @compiled
@@ -108,7 +108,7 @@ def test_derivatives_of_the_likelihood(monkeypatch, kind, hard):
 @pytest.mark.parametrize("link", ["logit", "probit"])
 def test_a_pass_sums_the_derivatives_of_a_loop(monkeypatch, link, twin):
     if twin:
-        monkeypatch.setattr(passes, "kernels", None)
+        monkeypatch.setattr(passes, "kernels", kernels_numpy)
     monkeypatch.setattr(passes, "BLOCK", 32)
     left, right, outcome, amount = comparisons(11, m=200)
     scores, shift, link = 3 * np.random.default_rng(11).normal(size=40), 0.3, get_link(link)
@@ -128,9 +128,10 @@ def test_a_pass_sums_the_derivatives_of_a_loop(monkeypatch, link, twin):
 
 @compiled
 def test_sums_over_the_pairs_of_items(monkeypatch):
-    start, high, *_ = pairs_of(4)
-    values = np.random.default_rng(4).normal(size=(2, len(high)))
-    assert_same(monkeypatch, lambda *given: [passes.sum_pairs(*given)], start, high, *values, -1.0)
+    pairs = Pairs(*pairs_of(4), np.zeros(1))
+    values = np.random.default_rng(4).normal(size=(2, len(pairs.high)))
+    assert_same(monkeypatch, lambda *given: [pairs.item_sums(*given)], *values)
+    assert_same(monkeypatch, lambda *given: [pairs.net_per_item(*given)], values[0])
 
 
 @compiled
@@ -151,12 +152,12 @@ def test_messages_between_items_and_products_with_the_graph(monkeypatch):
     rng, side = np.random.default_rng(10), np.zeros(1)
     weight = rng.uniform(0.1, 2.0, len(high))
     messages = tuple(weight * rng.uniform(0.1, 0.9, (2, len(high))))
-    total = 1.0 + passes.sum_pairs(start, high, *messages)
+    pairs = Pairs(start, high, *wins, side)
+    total = 1.0 + pairs.item_sums(*messages)
     given = (start, high, weight, total, messages)
     assert_same(monkeypatch, lambda *g: passes.message_pass(*g)[0], *given)
     assert_same(monkeypatch, lambda *g: [passes.message_pass(*g)[1]], *given)
     assert_same(monkeypatch, lambda *g: [passes.variance_pass(*g)], *given)
-    pairs = Pairs(start, high, *wins, side)
     for n_columns in (1, 2, 9, 17):
         X = rng.normal(size=(40, n_columns))
         assert_same(monkeypatch, lambda *g: [pairs.laplacian_times(*g)], weight, X)
@@ -222,7 +223,7 @@ def test_blas_has_one_thread_inside_and_as_many_as_before_outside():
 @pytest.mark.parametrize("has_kernels", [True, False])
 def test_shares_of_a_win_are_summed_and_not_cut(monkeypatch, has_kernels):
     if not has_kernels:
-        monkeypatch.setattr(passes, "kernels", None)
+        monkeypatch.setattr(passes, "kernels", kernels_numpy)
     left, right, outcome = np.array([0, 1, 2]), np.array([1, 2, 0]), np.array([0.5, -0.25, 1.0])
     once = np.broadcast_to(1.0, 3)
     net, exposures = passes.tally_pass(left, right, outcome, once, 3)
@@ -264,7 +265,9 @@ OVER_COMPARISONS = {
     ),
 }
 OVER_PAIRS = {
-    "sums of pairs": lambda *of: passes.sum_pairs(*of, FOUR, FOUR),
+    "sums of pairs": lambda *of: Pairs(*of, FOUR[None], FOUR[None], np.zeros(1)).item_sums(
+        FOUR, FOUR
+    ),
     "a Laplacian": lambda *of: Pairs(*of, FOUR[None], FOUR[None], np.zeros(1)).laplacian_times(
         FOUR, FIVE[:, None]
     ),
@@ -284,7 +287,7 @@ PASSES = {
 @pytest.mark.parametrize("name", PASSES)
 def test_a_row_number_beyond_its_table_is_refused_and_never_written_to(name, twin, monkeypatch):
     if twin:
-        monkeypatch.setattr(passes, "kernels", None)
+        monkeypatch.setattr(passes, "kernels", kernels_numpy)
     run, rows = PASSES[name]
     run(*rows(3 if rows is pairs_with else 0))  # fine
     for place in (5, -1, 2**31 - 1):
@@ -298,5 +301,6 @@ def test_a_row_number_beyond_its_table_is_refused_and_never_written_to(name, twi
 )
 def test_pairs_that_begin_beyond_their_end_are_refused(start):
     _, high = pairs_with(3)
+    pairs = Pairs(np.array(start, dtype=np.int32), high, FOUR[None], FOUR[None], np.zeros(1))
     with pytest.raises(PairscoreError, match="not in the table of items"):
-        passes.sum_pairs(np.array(start, dtype=np.int32), high, FOUR, FOUR)
+        pairs.item_sums(FOUR, FOUR)

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 from pairscore import Comparisons, RankRegression
-from pairscore.core import passes, threads
+from pairscore.core import kernels, threads
 from pairscore.core.normal_average import averaged_derivatives
 from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import net_pass
@@ -227,7 +227,7 @@ def rows_of_many_kinds(rng, sd):
     )
 
 
-@pytest.mark.skipif(passes.kernels is None, reason="built without a compiler")
+@pytest.mark.skipif(not kernels.IS_COMPILED, reason="built without a compiler")
 @pytest.mark.parametrize("sd", [0.3, 1.0, 3.0, 20.0])
 def test_terms_by_one_compiled_pass_are_those_of_numpy(monkeypatch, sd):
     rows = rows_of_many_kinds(np.random.default_rng(1), sd)
@@ -235,7 +235,7 @@ def test_terms_by_one_compiled_pass_are_those_of_numpy(monkeypatch, sd):
     for _ in range(2):
         terms, on_delta = new_terms(post)
         with monkeypatch.context() as patch:
-            patch.setattr(passes, "kernels", None)
+            patch.setattr(kernels, "IS_COMPILED", False)
             by_numpy, on_delta_by_numpy = new_terms(post)
         for one, other in (
             (terms.eta, by_numpy.eta),
@@ -280,7 +280,7 @@ def test_a_fit_with_effects_of_many_items_takes_few_products(monkeypatch):
         return times(self, weight, X, *ridge)
 
     monkeypatch.setattr(Pairs, "laplacian_times", counted)
-    if passes.kernels is None:
+    if not kernels.IS_COMPILED:
         pytest.skip("built without a compiler: products are those of a matrix")
     rng = np.random.default_rng(7)
     X, (left, right) = rng.normal(size=(2000, 3)), rng.integers(0, 2000, (2, 20_000))

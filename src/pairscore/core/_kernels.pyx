@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # cython: initializedcheck=False, embedsignature=False
-"""The passes over comparisons and pairs, compiled; :mod:`pairscore.core.passes` has their twins.
+"""Loops over comparisons and pairs, compiled; :mod:`pairscore.core.kernels` says which they are.
 
 Every function adds to arrays that it is given, in the order of rows, and holds no lock meanwhile.
 Numbers of items, pairs and rows are looked at where they are used, and one that is beyond its array
@@ -46,7 +46,7 @@ cdef inline bint is_outside(Py_ssize_t place, Py_ssize_t n) noexcept nogil:
 
 cdef int refuse(bint outside) except -1:
     if outside:
-        from pairscore.core.passes import outside_table
+        from pairscore.core.kernels_numpy import outside_table
         raise outside_table()
     return 0
 
@@ -91,19 +91,21 @@ def difference_pass(const index[::1] left, const index[::1] right, const double[
     refuse(outside)
 
 
-def add_net(const index[::1] left, const index[::1] right, const double[::1] values,
-            double[::1] net):
-    """net[left] += values and net[right] -= values, comparison by comparison."""
-    cdef Py_ssize_t m, n = net.shape[0]
+def add_at_ends(const index[::1] left, const index[::1] right, const double[::1] at_left,
+                const double[::1] at_right, double sign, double[::1] sums):
+    """sums[left] += at_left and sums[right] += sign * at_right, row by row."""
+    cdef Py_ssize_t m, n = sums.shape[0]
     cdef bint outside = False
     with nogil:
         for m in range(left.shape[0]):
             if m + FAR < left.shape[0]:
-                FETCH(&net[left[m + FAR]]); FETCH(&net[right[m + FAR]])
+                FETCH(&sums[left[m + FAR]])
+                FETCH(&sums[right[m + FAR]])
             if is_outside(left[m], n) or is_outside(right[m], n):
                 outside = True
                 break
-            net[left[m]] += values[m]; net[right[m]] -= values[m]
+            sums[left[m]] += at_left[m]
+            sums[right[m]] += sign * at_right[m]
     refuse(outside)
 
 
@@ -118,25 +120,6 @@ cdef int refuse_starts(const index[::1] start, Py_ssize_t n_pairs, Py_ssize_t fi
         for i in range(first, last):
             outside |= start[i] > start[i + 1]
     return refuse(outside)
-
-
-def add_pairs(const index[::1] start, const index[::1] high, const double[::1] at_low,
-              const double[::1] at_high, double sign, double[::1] sums):
-    """sums[low] += at_low and sums[high] += sign * at_high, pair by pair."""
-    cdef Py_ssize_t i, p, n_items = sums.shape[0]
-    cdef double own
-    cdef bint outside = False
-    refuse_starts(start, high.shape[0], 0, start.shape[0] - 1, n_items)
-    with nogil:
-        for i in range(start.shape[0] - 1):
-            own = 0.0
-            for p in range(start[i], start[i + 1]):
-                if is_outside(high[p], n_items):
-                    outside = True
-                    continue
-                own += at_low[p]; sums[high[p]] += sign * at_high[p]
-            sums[i] += own
-    refuse(outside)
 
 
 def logistic_pass(const index[::1] left, const index[::1] right, const double[::1] eta,
@@ -166,28 +149,6 @@ def logistic_pass(const index[::1] left, const index[::1] right, const double[::
             net[right[m]] -= score
     refuse(outside)
     return total
-
-
-def laplacian_pass(const index[::1] start, const index[::1] high, const double[::1] scores,
-                   const double[::1] shift, const double[:, ::1] weight, Py_ssize_t first,
-                   Py_ssize_t last, double[::1] net, double[::1] side_sums):
-    """Net weighted differences of the items, and the weighted differences of each side."""
-    cdef Py_ssize_t i, p, s, n_items = min(net.shape[0], scores.shape[0])
-    cdef double part, own
-    cdef bint outside = False
-    refuse_starts(start, high.shape[0], first, last, n_items)
-    with nogil:
-        for s in range(weight.shape[0]):
-            for i in range(first, last):
-                own = 0.0
-                for p in range(start[i], start[i + 1]):
-                    if is_outside(high[p], n_items):
-                        outside = True
-                        continue
-                    part = weight[s, p] * (scores[i] - scores[high[p]] + shift[s])
-                    own += part; net[high[p]] -= part
-                net[i] += own; side_sums[s] += own
-    refuse(outside)
 
 
 cdef inline void add_rows(const double* x, const double* y, const double* v, const double* w,
@@ -297,32 +258,6 @@ def sum_by_pair(const number[::1] outcome, const double[::1] amount, const int[:
     return p + 1
 
 
-def turn_pairs(const int[::1] start, const int[::1] high, int[::1] start_of_high, int[::1] low,
-               int[::1] order):
-    """The same pairs sorted by high: where each begins, its low items, and their order."""
-    cdef Py_ssize_t i, p, n = start.shape[0] - 1
-    cdef bint outside = False
-    refuse_starts(start, high.shape[0], 0, n, start_of_high.shape[0] - 1)
-    with nogil:
-        start_of_high[:] = 0
-        for p in range(high.shape[0]):
-            if is_outside(high[p], n):
-                outside = True
-                break
-            start_of_high[high[p] + 1] += 1
-    refuse(outside)
-    with nogil:
-        for i in range(n):
-            start_of_high[i + 1] += start_of_high[i]
-        for i in range(n):
-            for p in range(start[i], start[i + 1]):
-                low[start_of_high[high[p]]], order[start_of_high[high[p]]] = <int> i, <int> p
-                start_of_high[high[p]] += 1
-        for i in range(n, 0, -1):
-            start_of_high[i] = start_of_high[i - 1]
-        start_of_high[0] = 0
-
-
 def message_pass(const index[::1] start, const index[::1] high, const double[::1] weight,
                  const double[::1] total, double[::1] to_low, double[::1] to_high,
                  double[::1] sums):
@@ -342,26 +277,6 @@ def message_pass(const index[::1] start, const index[::1] high, const double[::1
                 to_low[p], to_high[p] = w * at_high / (w + at_high), w * at_low / (w + at_low)
                 own += to_low[p]; sums[high[p]] += to_high[p]
             sums[i] += own
-    refuse(outside)
-
-
-def variance_pass(const index[::1] start, const index[::1] high, const double[::1] weight,
-                  const double[::1] total, const double[::1] to_low, const double[::1] to_high,
-                  double[::1] variance):
-    """The variance of the difference of each pair, from the messages along it."""
-    cdef Py_ssize_t i, p, n_items = total.shape[0]
-    cdef double at_low, at_high, both
-    cdef bint outside = False
-    refuse_starts(start, high.shape[0], 0, start.shape[0] - 1, n_items)
-    with nogil:
-        for i in range(start.shape[0] - 1):
-            for p in range(start[i], start[i + 1]):
-                if is_outside(high[p], n_items):
-                    outside = True
-                    continue
-                at_low, at_high = total[i] - to_low[p], total[high[p]] - to_high[p]
-                both = at_low + at_high
-                variance[p] = both / (weight[p] * both + at_low * at_high)
     refuse(outside)
 
 

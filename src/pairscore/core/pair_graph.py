@@ -15,13 +15,14 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from pairscore.core import passes
+from pairscore.core.kernels_numpy import outside_table, refuse_outside
 from pairscore.core.moments import centred_blocks
 from pairscore.core.passes import (
-    differences,
+    add_net,
+    difference_pass,
     neighbour_sums,
     pair_pass,
-    sum_pairs,
+    sum_at_ends,
     tally_pass,
     total_of,
     turn_pairs,
@@ -107,7 +108,7 @@ class Pairs:
     @cached_property
     def component(self) -> np.ndarray:
         """The group of each item (N): items of one are linked by comparisons."""
-        passes.refuse_outside(self.n_items, self.high)
+        refuse_outside(self.n_items, self.high)
         links = sparse.csr_array(
             (np.ones(len(self.high), dtype=np.int8), self.high, self.start),
             shape=(self.n_items, self.n_items),
@@ -135,6 +136,10 @@ class Pairs:
 
     @cached_property
     def low(self) -> np.ndarray:
+        """The low item of each pair (P)."""
+        ends = self.start[0] == 0 and self.start[-1] == len(self.high)
+        if not ends or np.any(np.diff(self.start) < 0):
+            raise outside_table()
         return np.repeat(np.arange(self.n_items, dtype=self.high.dtype), np.diff(self.start))
 
     @property
@@ -149,11 +154,11 @@ class Pairs:
 
     def differences(self, scores: np.ndarray) -> np.ndarray:
         """Score of low minus score of high, for every pair: B scores, B the incidence matrix."""
-        return differences(self.start, self.high, scores)
+        return difference_pass(self.low, self.high, scores)
 
     def item_sums(self, at_low: np.ndarray, at_high: np.ndarray) -> np.ndarray:
         """For every item, the values of its pairs: ``at_low`` where it is the low one, or high."""
-        return sum_pairs(self.start, self.high, at_low, at_high)
+        return sum_at_ends(self.low, self.high, at_low, at_high, self.n_items)
 
     @cached_property
     def exposures(self) -> np.ndarray:
@@ -169,7 +174,7 @@ class Pairs:
 
     def net_per_item(self, values: np.ndarray) -> np.ndarray:
         """Transpose of :meth:`differences`: each value counts for low and against high."""
-        return sum_pairs(self.start, self.high, values, values, -1.0)
+        return add_net(self.low, self.high, values, np.zeros(self.n_items))
 
     @cached_property
     def by_high(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -203,16 +208,14 @@ class Pairs:
 
     def laplacian_times(self, weight: np.ndarray, X: np.ndarray, ridge: float = 0.0) -> np.ndarray:
         """(L + ridge I) X (N x k), L the Laplacian of the graph with these weights (P) of edges."""
-        if passes.kernels is None:
-            return self.matrix(self.item_sums(weight, weight) + ridge, -weight) @ X
-        product, k = np.empty(X.shape, order="F"), X.shape[1]
+        product = np.empty(X.shape, order="F")
 
         def one(columns: slice) -> None:
             for x, out in zip(X.T[columns], product.T[columns], strict=True):
-                np.multiply(ridge, x, out=out)
-                at = passes.doubles(x), np.zeros(1), weight[None], 0, len(x), out, np.zeros(1)
-                passes.kernels.laplacian_pass(self.start, self.high, *at)
+                out[:] = self.net_per_item(weight * self.differences(x))
+                out += ridge * x
 
+        k = X.shape[1]
         is_large, each = k * len(self.high) >= LARGE, [slice(c, c + 1) for c in range(k)]
         on_each(one, each if is_large else [slice(0, k)])
         return product

@@ -1,52 +1,23 @@
-"""Passes over comparisons and over pairs: compiled loops, each with a twin in NumPy.
+"""Passes over comparisons and over pairs, in chunks of their rows.
 
-Where the package was built with a compiler, ``kernels`` is the extension module, and a pass goes
-once through its arrays; where it was not, the same sums are taken by NumPy. Both agree to rounding
-errors (tests/core/test_passes.py). Large passes run in threads over chunks of their rows; chunks
-and the order of their sums depend on the data alone, so that no result depends on the number of
-threads.
+The loops themselves are compiled, or in NumPy (:mod:`pairscore.core.kernels`). Large passes run in
+threads; chunks and the order of their sums depend on the data alone, so that no result depends on
+the number of threads.
 
 Pairs are those of :class:`pairscore.core.pair_graph.Pairs`: the pairs of the low item i are those
 from ``start[i]`` to ``start[i + 1]``, with the other item in ``high``.
 """
 
-from contextlib import suppress
-from importlib import import_module
-from typing import Any
-
 import numpy as np
 
+from pairscore.core import kernels
+from pairscore.core.kernels_numpy import refuse_outside
 from pairscore.core.links import Link, small_part
 from pairscore.core.threads import CHUNKS, on_each, row_chunks
-from pairscore.errors import PairscoreError
 
 BLOCK = 8192  # comparisons or pairs at a time, which stay in the processor's cache
 NEARLY_ALL = 0.9  # share of an array in use that is not worth a copy
 TwoArrays = tuple[np.ndarray, np.ndarray]
-
-
-def _compiled() -> Any:
-    with suppress(ImportError):
-        return import_module("pairscore.core._kernels")
-    return None
-
-
-kernels = _compiled()
-
-
-def outside_table() -> PairscoreError:
-    """The error for numbers of items or pairs that are not in the table that they belong to."""
-    return PairscoreError(
-        "comparisons name items that are not in the table of items, so the data or the file that"
-        " they come from are damaged; read them again, or fit again."
-    )
-
-
-def refuse_outside(n: int, *places: np.ndarray) -> None:
-    """Row numbers must be from 0 to n - 1; SciPy and compiled code would not look at them."""
-    for of in places:
-        if len(of) and (of.min() < 0 or of.max() >= n):
-            raise outside_table()
 
 
 def tally_pass(
@@ -64,30 +35,21 @@ def tally_pass(
     are_whole = is_whole(outcome) and is_whole(amount)
     if into is not None and into[0].dtype.kind == "i" and not are_whole:
         raise TypeError("whole numbers do not hold sums of outcomes or amounts that are not whole")
-    if kernels is not None:
-        columns = *same_kind(left, right), as_outcomes(outcome), amount
-        if into is not None:
-            kernels.add_tally(*columns, *into)
-            return into
-        # small, and both of an item side by side, because items come in any order
-        is_small = are_whole and counts_once(amount) and len(left) < 2**30
-        kind = np.int32 if is_small else np.float64
+    columns = *same_kind(left, right), as_outcomes(outcome), amount
+    if into is not None:
+        kernels.add_tally(*columns, *into)
+        return into
+    # small, and both of an item side by side, because items come in any order
+    is_small = are_whole and counts_once(amount) and len(left) < 2**30
+    kind = np.int32 if is_small else np.float64
 
-        def one(rows: slice) -> np.ndarray:
-            sums = np.zeros((n_items, 2), dtype=kind)
-            kernels.add_tally(*(column[rows] for column in columns), *sums.T)
-            return sums
+    def one(rows: slice) -> np.ndarray:
+        sums = np.zeros((n_items, 2), dtype=kind)
+        kernels.add_tally(*(column[rows] for column in columns), *sums.T)
+        return sums
 
-        sums = np.sum(on_each(one, _chunks_beside(len(left), n_items)), axis=0)
-        return sums[:, 0].astype(float), sums[:, 1].astype(float)
-    refuse_outside(n_items, left, right)
-    net, exposures = np.zeros((2, n_items)) if into is None else into
-    exposed = amount * (left != right)
-    wins = exposed * outcome
-    for total, of, sign in ((net, wins, -1), (exposures, exposed, 1)):
-        both = np.bincount(left, of, n_items) + sign * np.bincount(right, of, n_items)
-        np.add(total, both, out=total, casting="unsafe")
-    return net, exposures
+    sums = np.sum(on_each(one, _chunks_beside(len(left), n_items)), axis=0)
+    return sums[:, 0].astype(float), sums[:, 1].astype(float)
 
 
 def counts_once(amount: np.ndarray) -> bool:
@@ -110,9 +72,6 @@ def total_of(amount: np.ndarray) -> float:
 
 def difference_pass(left: np.ndarray, right: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Score of left minus that of right (M), of items with ``scores`` (N)."""
-    if kernels is None:
-        refuse_outside(len(scores), left, right)
-        return scores[left] - scores[right]
     (left, right), scores, difference = same_kind(left, right), doubles(scores), np.empty(len(left))
 
     def one(rows: slice) -> None:
@@ -133,12 +92,18 @@ def net_pass(left: np.ndarray, right: np.ndarray, values: np.ndarray, n_items: i
 
 def add_net(left: np.ndarray, right: np.ndarray, values: np.ndarray, net: np.ndarray) -> np.ndarray:
     """The same, added to ``net``."""
-    if kernels is not None:
-        kernels.add_net(*same_kind(left, right), doubles(values), net)
-    else:
-        refuse_outside(len(net), left, right)
-        net += np.bincount(left, values, len(net)) - np.bincount(right, values, len(net))
+    values = doubles(values)
+    kernels.add_at_ends(*same_kind(left, right), values, values, -1.0, net)
     return net
+
+
+def sum_at_ends(
+    left: np.ndarray, right: np.ndarray, at_left: np.ndarray, at_right: np.ndarray, n_items: int
+) -> np.ndarray:
+    """Per item (N), values ``at_left`` (R) of rows where it is left, ``at_right`` where right."""
+    sums = np.zeros(n_items)
+    kernels.add_at_ends(*same_kind(left, right), doubles(at_left), doubles(at_right), 1.0, sums)
+    return sums
 
 
 def score_pass(
@@ -185,7 +150,7 @@ def add_scores(
     eta = difference_pass(left, right, scores)
     if shift:
         eta += shift
-    if kernels is not None and link.is_logistic:
+    if link.is_logistic:
         ends = same_kind(left, right)
         small = small_part(eta)
         return float(kernels.logistic_pass(*ends, eta, small, doubles(win), doubles(lose), net))
@@ -212,7 +177,7 @@ def pair_pass(
     Parameters are those of :func:`pairscore.core.pair_graph.aggregate_pairs`; with two sides the
     comparisons with low on the right are in the second row.
     """
-    if kernels is None or max(len(left), n_items) >= 2**31 - 1:
+    if not kernels.IS_COMPILED or max(len(left), n_items) >= 2**31 - 1:
         return _pair_table((left, right, outcome, amount), n_items, n_sides)
     m, won = len(left), as_outcomes(outcome)
     order, high, place, low = (np.empty(m, dtype=np.int32) for _ in range(4))
@@ -232,7 +197,7 @@ def pair_pass(
 def _pair_table(
     columns: tuple[np.ndarray, ...], n_items: int, n_sides: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The twin of the compiled :func:`pair_pass`, by a sparse upper triangle."""
+    """The same without compiled loops, or of more rows than these count: a sparse triangle."""
     from scipy import sparse
 
     left, right, outcome, amount = columns
@@ -255,44 +220,15 @@ def _pair_table(
     return *places, win, lose
 
 
-def sum_pairs(
-    start: np.ndarray, high: np.ndarray, at_low: np.ndarray, at_high: np.ndarray, sign: float = 1.0
-) -> np.ndarray:
-    """For every item (N), values ``at_low`` (P) of its pairs as the low one, ``at_high`` as high.
-
-    The latter times ``sign``.
-    """
-    n = len(start) - 1
-    if kernels is not None:
-        sums = np.zeros(n)
-        kernels.add_pairs(start, high, doubles(at_low), doubles(at_high), sign, sums)
-        return sums
-    refuse_outside(n, high)
-    lows = np.flatnonzero(np.diff(start))
-    sums = np.multiply(sign, np.bincount(high, at_high, n))
-    if len(lows):
-        sums[lows] += np.add.reduceat(at_low, start[lows])
-    return sums
-
-
-def differences(start: np.ndarray, high: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Score of low minus score of high, for every pair."""
-    refuse_outside(len(scores), high)
-    return np.repeat(scores, np.diff(start)) - scores[high]
-
-
 def turn_pairs(start: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The same pairs sorted by high: start of each item's (N + 1), low items (P), order (P)."""
-    n, m = len(start) - 1, len(high)
-    if kernels is None or start.dtype != np.int32:
-        refuse_outside(n, high)
-        by_high = np.argsort(high, kind="stable")
-        lows = np.repeat(np.arange(n, dtype=high.dtype), np.diff(start))
-        starts = np.concatenate([[0], np.cumsum(np.bincount(high, minlength=n))])
-        return starts.astype(start.dtype), lows[by_high], by_high
-    turned, low, order = (np.empty(size, dtype=np.int32) for size in (n + 1, m, m))
-    kernels.turn_pairs(start, high, turned, low, order)
-    return turned, low, order
+    from scipy import sparse
+
+    n = len(start) - 1
+    refuse_outside(n, high)
+    by_low = sparse.csr_array((np.arange(len(high), dtype=high.dtype), high, start), shape=(n, n))
+    by_high = by_low.tocsc()
+    return by_high.indptr, by_high.indices, by_high.data
 
 
 def neighbour_sums(
@@ -316,17 +252,7 @@ def neighbour_sums(
     """
     n_rows, n_kinds = rows.stop - rows.start, values.shape[1]
     sums = np.zeros((n_rows, n_kinds, X.shape[1]))
-    if kernels is not None:
-        kernels.neighbour_pass(X, start, neighbour, values, rows.start, rows.stop, sums)
-        return sums
-    from scipy import sparse
-
-    refuse_outside(len(X), neighbour)
-    first, last = start[rows.start], start[rows.stop]
-    for kind in range(n_kinds):
-        of_rows = neighbour[first:last], start[rows.start : rows.stop + 1] - first
-        block = sparse.csr_array((values[first:last, kind], *of_rows), shape=(n_rows, len(X)))
-        sums[:, kind] = block @ X
+    kernels.neighbour_pass(X, start, neighbour, values, rows.start, rows.stop, sums)
     return sums
 
 
@@ -343,23 +269,16 @@ def message_pass(
     ``total`` (N) is the precision of each item with all ``messages``, those to low and to high
     items (P each). Returns the next ones, if ``in_place`` perhaps there, and their sums (N).
     """
-    if kernels is not None:
-        sums, after = np.zeros(len(total)), messages if in_place else np.array(messages)
-        kernels.message_pass(start, high, weight, total, *after, sums)
-        return (after[0], after[1]), sums
-    at_low, at_high = _at_ends(start, high, total, messages)
-    to_low, to_high = weight * at_high / (weight + at_high), weight * at_low / (weight + at_low)
-    return (to_low, to_high), sum_pairs(start, high, to_low, to_high)
+    sums = np.zeros(len(total))
+    after = messages if in_place else (messages[0].copy(), messages[1].copy())
+    kernels.message_pass(start, high, weight, total, *after, sums)
+    return (after[0], after[1]), sums
 
 
 def variance_pass(
     start: np.ndarray, high: np.ndarray, weight: np.ndarray, total: np.ndarray, messages: TwoArrays
 ) -> np.ndarray:
     """The variance of the difference of each pair (P), by the last messages, see above."""
-    if kernels is not None:
-        variance = np.empty(len(high))
-        kernels.variance_pass(start, high, weight, total, *messages, variance)
-        return variance
     at_low, at_high = _at_ends(start, high, total, messages)
     return 1 / (weight + at_low * at_high / (at_low + at_high))
 

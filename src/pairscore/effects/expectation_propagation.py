@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pairscore.core import passes, threads
+from pairscore.core import kernels, threads
 from pairscore.core.linalg import Basis
 from pairscore.core.normal_average import SD_CLASSES, averaged_derivatives, nodes_of_classes
 from pairscore.core.passes import net_pass
@@ -245,7 +245,7 @@ def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray]:
         s = replace(s, eta_eta=np.maximum(s.eta_eta, SMALLEST_INFORMATION))
         return s, post.rows.sharpness * s.eta
     rows, side = post.rows, post.rows.side(post.theta)
-    if passes.kernels is not None and rows.rule.link.is_logistic and not rows.rule.has_parameter:
+    if kernels.IS_COMPILED and rows.rule.link.is_logistic and not rows.rule.has_parameter:
         return _compiled_terms(post, side)
     return _averaged_terms(post, side)
 
@@ -261,7 +261,7 @@ def _compiled_terms(post: Posterior, side: np.ndarray) -> tuple[OutcomeDerivativ
     given = *columns, *codes, slopes, least, SD_CLASSES, *nodes_of_classes()
 
     def one(some: slice) -> None:
-        passes.kernels.term_pass(*given, some.start, some.stop, score, tau, delta_score)
+        kernels.term_pass(*given, some.start, some.stop, score, tau, delta_score)
 
     threads.on_each(one, threads.row_chunks(len(side), 1))
     zero = np.zeros(len(side))

@@ -16,7 +16,6 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import lapack
 
-from pairscore.core import passes
 from pairscore.core.linalg import CLOSE, conjugate_gradients
 from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import message_pass, variance_pass
@@ -350,8 +349,6 @@ class Precision:
         return self.prior + self.degree
 
     def __matmul__(self, columns: np.ndarray) -> np.ndarray:
-        if passes.kernels is None:
-            return self.matrix @ columns
         return self.pairs.laplacian_times(self.weight, columns, self.prior)
 
 

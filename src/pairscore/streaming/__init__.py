@@ -2,22 +2,21 @@
 
 Start with ``fit``: :func:`fit_stream`.
 
-    engines     map a task over parts and add what comes back, in a fixed order
-    dask        an engine on Dask
-    spark       an engine on Spark
-    connect     the engine at an address
-    progress    how far long work is, also on a line of a terminal
-    rows        a batch of a table as row numbers, outcomes and amounts; the item table
-    spill       comparisons in tiles, in a folder that all workers can reach
-    passes      the first pass over comparisons with its checkpoint, and passes at given scores
-    tiles       comparisons on disk, those of a pair together, and sums over pairs
-    table       sums over the item table, here or on workers
-    data        the first pass, and what the steps of a fit share
-    estimates   split, pooled, paired and maximum likelihood from passes
-    fit         the model: fit_stream, and what a model keeps
-    sites       sums of sites with disjoint items, and files of sums
-    rounds      sums that a site makes at a model of merged sums
-    merge       models from sums of sites
+    engines       map a task over parts and add what comes back, in a fixed order
+    dask          an engine on Dask
+    spark         an engine on Spark
+    connect       the engine at an address
+    progress      how far long work is, also on a line of a terminal
+    rows          a batch of a table as row numbers, outcomes and amounts; the item table
+    spill         comparisons in tiles, in a folder that all workers can reach
+    passes        the first pass over comparisons with its checkpoint, and passes at given scores
+    tiles         comparisons on disk, those of a pair together, and sums over pairs
+    shared_items  the item table, whose rows are here or on workers
+    data          the first pass, and what the steps of a fit share
+    fit           the model: fit_stream, and what a model keeps
+    sites         sums of one site or of several, and files of sums
+    rounds        sums that a site makes at a model of merged sums
+    merge         models from sums of sites
 
 Imports: choices, errors, data, files, core, estimators, model.
 """

@@ -39,9 +39,9 @@ from pairscore.estimators.likelihood import (
 from pairscore.estimators.null_space import never_differing_in_sums
 from pairscore.estimators.pair_sums import Meat
 from pairscore.estimators.penalty import ridge_is_weak
-from pairscore.estimators.results import Estimate, Note
+from pairscore.estimators.results import Estimate
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
-from pairscore.model.fit import fit_of
+from pairscore.model.fit import fit_of, without_decisions
 from pairscore.model.intervals import choose_inference
 from pairscore.model.notes import feature_notes, side_notes
 from pairscore.model.record import record_of
@@ -184,7 +184,7 @@ def _merge_closed_form(point: Point, sums: ClosedFormRound) -> RankRegression:
     if separated:
         notes = [*notes, (SeparationWarning, SEPARATED)]
         kind = None
-    elif abs(moved) >= known[-1]:
+    elif not known[0] < moved < known[-1]:
         notes = [*notes, (RoundNeededWarning, FAR_SCALE)]
         kind = None
     settings = replace(point.settings, inference=kind)
@@ -232,7 +232,10 @@ def _with_covariance(
     sums: ClosedFormRound,
     moved: float,
 ) -> Estimate:
-    """The estimate with its covariance, from sums at PAIR_SCALES of which the scale has moved."""
+    """The estimate with its covariance, from sums at PAIR_SCALES.
+
+    ``moved`` is the logarithm of the scale before the guard, relative to that of the point.
+    """
     data = point.data
     form = ScaledClosedForm.of_direction(settings, direction, scale, data.tally.n_comparisons)
     equations = ClosedFormSums(
@@ -371,7 +374,8 @@ def _model(
         tie_share=share_of(point.total.numbers.tied, point.total.numbers.given),
         **known,
     )
-    notes: list[Note] = [*estimate.notes, *feature_notes(fit, estimate), *side_notes(fit, estimate)]
+    fit, undecided = without_decisions(fit)
+    notes = [*estimate.notes, *feature_notes(fit, estimate), *side_notes(fit, estimate), *undecided]
     scope = "" if fit.covariance is None else AT_SITES
     fit = fit.with_kept(interval_scope=scope).with_notes(notes)
     given = {

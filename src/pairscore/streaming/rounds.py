@@ -57,10 +57,10 @@ from pairscore.streaming.sites import (
     write_sums,
 )
 
-# Logarithms of scale, relative to that of the model, at which sums are made. Their range is how far
-# the model's may be off, or that of decided comparisons; their distance makes the error of the
-# spline, about 1e-10 of log t.
-SCALES = 0.1 * np.arange(-15, 16)
+# Logarithms of scale, relative to that of the model, at which sums are made. They reach as far as
+# the model's may be off, and up to that of decided comparisons where nine of ten tied; their
+# distance makes the error of the spline, about 1e-10 of log t.
+SCALES = 0.1 * np.arange(-15, 26)
 # At each of these a site sends matrices of d x d; standard errors are off by 1e-6 of them at most
 # where the scale is off by 0.1, as it mostly is, and by 1e-5 at the ends.
 PAIR_SCALES = 0.15 * np.arange(-3, 4)
