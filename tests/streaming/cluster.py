@@ -193,8 +193,8 @@ class Checks:
         self, cluster, method, tmp_path, monkeypatch
     ):
         """It gets vectors, sums, the items of the sample and those whose scores a model keeps."""
-        n, d, asked = 2000, 12, {"method": method, "side_effect": method == "mle"}
-        items, votes = draw(7, n=n, d=d, m=6000)
+        n, d, asked = 16_000, 24, {"method": method, "side_effect": method == "mle"}
+        items, votes = draw(7, n=n, d=d, m=20_000)
         files = write(tmp_path, items, votes, group=1000)
         parquet.write_table(items, files[0], row_group_size=300)
         alone = fit_stream(*files, **asked, memory=1e6)
