@@ -254,7 +254,7 @@ def test_every_task_can_go_to_another_process_and_sums_come_back(monkeypatch):
 
         def total(self, task, parts, done=None):
             def far(part):
-                seen.add(type(task).__name__)
+                seen.update({type(task).__name__, type(getattr(task, "task", None)).__name__})
                 there, what = pickle.loads(pickle.dumps((task, part)))
                 return pickle.loads(pickle.dumps(there(what)))
 
@@ -270,7 +270,8 @@ def test_every_task_can_go_to_another_process_and_sums_come_back(monkeypatch):
             theirs = fit_stream(items, votes, n_jobs=1, **asked)
             np.testing.assert_array_equal(ours.coef_, theirs.coef_)
             np.testing.assert_array_equal(ours.covariance_, theirs.covariance_)
-    assert seen == {"TallyTask", "ScoreTask", "CountTask", "PairTask"}
+    of_blocks = {"BlockTask", "CountTask", "PairTask"}
+    assert seen == {"TallyTask", "AlongTask", "ScoreTask", "NoneType", *of_blocks}
 
 
 @pytest.mark.parametrize("inference", ["items", None])

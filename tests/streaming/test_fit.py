@@ -1,4 +1,4 @@
-"""A fit in parts is the fit in memory."""
+"""What a fit in parts reads, says, refuses and keeps; ``test_equality`` has its numbers."""
 
 import numpy as np
 import pyarrow as pa
@@ -20,38 +20,6 @@ from tests.streaming.studies import (
 )
 
 METHODS = ("pooled", "split", "paired", "mle")
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("inference", ["items", "model", None])
-@pytest.mark.parametrize("side", [False, True])
-def test_a_fit_in_parts_is_the_fit_in_memory(method, inference, side, tmp_path, monkeypatch):
-    in_parts(monkeypatch)
-    items, votes = draw()
-    asked = {"method": method, "inference": inference, "side_effect": side}
-    whole, parts = fit_both(items, votes, write(tmp_path, items, votes), asked)
-    assert_same_fit(parts, whole)
-    assert parts.notes_ == whole.notes_
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("more", [{"link": "probit"}, {"ties": "drop"}, {"l2": 3.0}])
-def test_other_links_ties_and_ridges_are_the_same_too(method, more, tmp_path, monkeypatch):
-    in_parts(monkeypatch)
-    items, votes = draw(1)
-    whole, parts = fit_both(items, votes, write(tmp_path, items, votes), {"method": method} | more)
-    assert_same_fit(parts, whole)
-
-
-def test_a_small_sample_that_misleads_does_not_move_the_scale_of_decided_comparisons(
-    tmp_path, monkeypatch
-):
-    """Far from the sample's scale a cubic through four looks turns round, and has other roots."""
-    in_parts(monkeypatch, sample=200, partition_rows=2000)
-    items, votes = draw(7, n=2000, d=12, m=6000)
-    files = write(tmp_path, items, votes, group=1000)
-    whole, parts = fit_both(items, votes, files, {"method": "pooled"}, memory=1e6)
-    assert_same_fit(parts, whole)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -143,45 +111,6 @@ def test_what_needs_all_comparisons_is_refused_with_a_remedy(asked, tmp_path):
         fit_stream(*write(tmp_path, items, votes), **asked)
 
 
-def test_separated_comparisons_are_held_as_in_memory(tmp_path):
-    items = {"id": range(40), "x": np.arange(40.0)}
-    left, right = np.tile(np.arange(1, 40), 5), np.tile(np.arange(39), 5)
-    votes = pa.table({"left": left, "right": right, "winner": ["left"] * len(left)})
-    files = write(tmp_path, pa.table(items), votes)
-    for method in ("pooled", "paired", "mle"):
-        whole, parts = fit_both(pa.table(items), votes, files, {"method": method})
-        assert_same_fit(parts, whole)
-        assert parts.notes_ == whole.notes_
-
-
-SEPARATED = {
-    "rare": ({}, {}),
-    "without ties": ({"ties": 0.0}, {}),
-    "probit": ({}, {"link": "probit"}),
-    "side": ({}, {"side_effect": True}),
-    "model": ({}, {"inference": "model"}),
-    "no intervals": ({}, {"inference": None}),
-    "weak ridge": ({}, {"l2": 1e-6}),
-    "ties dropped": ({}, {"ties": "drop"}),
-}
-
-
-@pytest.mark.parametrize("sample", [300, 10**6])
-@pytest.mark.parametrize("case", SEPARATED)
-def test_what_separated_comparisons_explain_is_held_by_mle_as_in_memory(
-    case, sample, tmp_path, monkeypatch
-):
-    drawn, asked = SEPARATED[case]
-    items, votes = rare_feature(**drawn)
-    in_parts(monkeypatch, sample)
-    files = write(tmp_path, items, votes)
-    with pytest.warns(SeparationWarning, match="held by a ridge of l2=0.16"):
-        parts = fit_stream(*files, **asked, memory=1e5)
-    whole, _ = fit_both(items, votes, files, asked)
-    assert_same_fit(parts, whole)
-    assert parts.notes_ == whole.notes_
-
-
 @pytest.mark.parametrize("sample", [300, 10**6])
 @pytest.mark.parametrize("side", [False, True])
 def test_comparisons_that_are_all_explained_are_held_by_mle_as_in_memory(
@@ -204,16 +133,6 @@ def test_comparisons_that_are_all_explained_are_held_by_mle_as_in_memory(
     assert np.all(ends[:, 0] <= known[:, 0] + slack[:, 0])
     assert np.all(ends[:, 1] >= known[:, 1] - slack[:, 1])
     assert np.isfinite(ends[1, 0])
-
-
-def test_a_side_that_always_wins_is_held_beside_a_ridge_as_in_memory(tmp_path, monkeypatch):
-    items, votes = draw(13, ties=0.0)
-    votes = votes.set_column(2, "winner", [["left"] * len(votes)])
-    in_parts(monkeypatch)
-    files = write(tmp_path, items, votes)
-    whole, parts = fit_both(items, votes, files, {"side_effect": True, "l2": 1.0})
-    assert_same_fit(parts, whole)
-    assert parts.notes_ == whole.notes_
 
 
 def test_comparisons_that_only_seem_separated_in_the_sample_are_fitted(tmp_path, monkeypatch):
@@ -245,7 +164,7 @@ def test_progress_goes_from_nothing_to_everything(tmp_path, monkeypatch):
     fit_stream(*write(tmp_path, items, votes), method="pooled", progress=seen.append)
     stages = [progress.stage for progress in seen]
     assert stages[0] == "Comparisons"
-    assert seen[stages.index("Scale") - 1].share == 1
+    assert seen[stages.index("Differences") - 1].share == 1
     assert all(progress.seconds_left >= 0 for progress in seen)
 
 

@@ -444,18 +444,34 @@ def maximum(
     if data.keep_sides:
         T = block_diag(T, 1 / np.sqrt(data.tally.n_comparisons))
     ridge = np.append(settings.l2 * data.item_moments.sd**2, [side_ridge] * data.keep_sides)
-    if data.sample is not None:
-        return _maximum_of_stream(data, data.sample, settings, T, ridge, start)
-    solver = ConjugateGradients(memory_of(data))
     held = np.zeros(len(ridge)) if weak else ridge
-    loss = LikelihoodLoss(data, settings.link, T, held, solver, tol=settings.tol)
-    optimum = maximise(loss, start, settings.max_iter)
+    if data.sample is not None:
+        of_sample = _maximum_in_sample(data, data.sample, settings, T, held, start)
+        if of_sample.separated:
+            return of_sample
+        start = of_sample.theta
+    optimum = _climb(data, settings, T, held, start)
     if weak and settings.l2 > 0 and not optimum.separated:
-        return maximise(replace(loss, ridge=ridge), optimum.theta, settings.max_iter)
+        return _climb(data, settings, T, ridge, optimum.theta)
     return optimum
 
 
-def _maximum_of_stream(
+def _climb(
+    data: DataOfFit, settings: Settings, T: np.ndarray, ridge: np.ndarray, start: np.ndarray
+) -> Optimum:
+    """The maximum with a ridge (d + side): by Newton's method in memory, else by passes."""
+    if data.sample is not None:
+        return _climb_by_passes(data, data.sample, settings, T, ridge, start)
+    solver = ConjugateGradients(memory_of(data))
+    loss = LikelihoodLoss(data, settings.link, T, ridge, solver, tol=settings.tol)
+    return maximise(loss, start, settings.max_iter)
+
+
+def _share_of_sample(data: DataOfFit, sample: FitData) -> float:
+    return float(sample.amount.sum()) / data.tally.n_comparisons
+
+
+def _maximum_in_sample(
     data: DataOfFit,
     sample: FitData,
     settings: Settings,
@@ -463,24 +479,37 @@ def _maximum_of_stream(
     ridge: np.ndarray,
     start: np.ndarray,
 ) -> Optimum:
-    """The same by passes, from the maximum in a sample on, with the sample's Hessian.
+    """The maximum in a sample, from which passes over all comparisons begin.
 
-    A direction in which the sample, or the passes, find no end is looked at in all comparisons.
+    A direction in which the sample finds no end is looked at in all comparisons: where these have
+    one, or the sample no maximum for another reason, passes begin from the ``start``.
     """
-    share = float(sample.amount.sum()) / data.tally.n_comparisons
-    held = np.zeros(len(ridge))
-    if not ridge_is_weak(settings.l2, data.weight_unit):
-        held = share * ridge
-    in_sample = LikelihoodLoss(sample, settings.link, T, held, ConjugateGradients(sample))
-    of_sample = maximise(in_sample, start, settings.max_iter)
-    if of_sample.separated and separates(data, in_sample.without_ridge(of_sample.theta)):
-        return replace(of_sample, ridge=ridge)
-    usable = of_sample.converged and not of_sample.separated
-    theta = of_sample.theta if usable else start
-    hessian = hessian_at(sample, theta, settings.link)[0] / share + np.diag(ridge)
-    solver = QuasiNewton(_safe_inverse(T.T @ hessian @ T))
+    held = _share_of_sample(data, sample) * ridge
+    loss = LikelihoodLoss(sample, settings.link, T, held, ConjugateGradients(sample))
+    optimum = maximise(loss, start, settings.max_iter)
+    if optimum.separated and separates(data, loss.without_ridge(optimum.theta)):
+        return optimum
+    if optimum.converged and not optimum.separated:
+        return optimum
+    return replace(optimum, theta=start, separated=False)
+
+
+def _climb_by_passes(
+    data: DataOfFit,
+    sample: FitData,
+    settings: Settings,
+    T: np.ndarray,
+    ridge: np.ndarray,
+    start: np.ndarray,
+) -> Optimum:
+    """Passes over all comparisons, with the Hessian of a sample to begin with.
+
+    A direction in which they find no end is looked at.
+    """
+    hessian = hessian_at(sample, start, settings.link)[0] / _share_of_sample(data, sample)
+    solver = QuasiNewton(_safe_inverse(T.T @ (hessian + np.diag(ridge)) @ T))
     loss = LikelihoodLoss(data, settings.link, T, ridge, solver, tol=CLOSE)
-    optimum = maximise(loss, theta, min(settings.max_iter, MOST_PASSES))
+    optimum = maximise(loss, start, min(settings.max_iter, MOST_PASSES))
     if optimum.converged or optimum.separated or solver.params is None:
         return optimum
     for endless in (optimum.theta - loss.theta(solver.params), optimum.theta):
