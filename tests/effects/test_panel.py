@@ -21,7 +21,7 @@ from pairscore.streaming.fit import fit_stream
 from pairscore.streaming.merge import merge_rounds, merge_sites
 from pairscore.streaming.rounds import site_round
 from pairscore.streaming.sites import site_sums
-from tests.evaluation.test_plots import drawn_rows
+from tests.test_plots import drawn_rows
 from tests.limits import CHANCE
 from tests.report.conftest import text_of
 

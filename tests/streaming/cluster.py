@@ -192,22 +192,19 @@ class Checks:
     def test_the_item_table_is_never_in_the_process_that_asks_for_the_fit(
         self, cluster, method, tmp_path, monkeypatch
     ):
-        """It gets vectors, sums, the items of the sample and those whose scores a model keeps.
-
-        Beside the table, the bins of a distribution of differences are few.
-        """
-        n, d, asked = 20_000, 40, {"method": method, "side_effect": method == "mle"}
-        items, votes = draw(7, n=n, d=d, m=6000)
+        """It gets vectors, sums, the items of the sample and those whose scores a model keeps."""
+        n, d, asked = 16_000, 24, {"method": method, "side_effect": method == "mle"}
+        items, votes = draw(7, n=n, d=d, m=20_000)
         files = write(tmp_path, items, votes, group=1000)
-        parquet.write_table(items, files[0], row_group_size=3000)
-        alone = fit_stream(*files, **asked, memory=2e7)
-        in_parts(monkeypatch, sample=1500, partition_rows=2000)
-        items_in_parts(monkeypatch, 3000, 2500, d)
+        parquet.write_table(items, files[0], row_group_size=300)
+        alone = fit_stream(*files, **asked, memory=1e6)
+        in_parts(monkeypatch, sample=200, partition_rows=2000)
+        items_in_parts(monkeypatch, 300, 250, d)
         monkeypatch.setattr(predict, "KEPT_SCORES", 50)
         refuse_features(monkeypatch)
         with connected(cluster.engine) as engine:
             watched = Watched(engine)
-            found = fit_stream(*files, **asked, engine=watched, scratch=tmp_path, memory=2e7)
+            found = fit_stream(*files, **asked, engine=watched, scratch=tmp_path, memory=1e6)
         assert max(watched.sizes) < 0.5 * n * d * 8
         found.fitted_scores_, kept = alone.fitted_scores_, found.fitted_scores_  # of fewer items
         assert_same_fit(found, alone)

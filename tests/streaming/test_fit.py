@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import pairscore
 from pairscore import PairscoreError, RankRegression, fit_stream
 from pairscore.errors import CollinearFeaturesWarning, ColumnFoundWarning, SeparationWarning
+from pairscore.streaming import shared_items
 from pairscore.streaming.engines import bytes_of
 from tests.streaming.studies import (
     assert_same_fit,
@@ -18,6 +19,7 @@ from tests.streaming.studies import (
     rare_feature,
     write,
 )
+from tests.streaming.test_shared_items import Elsewhere
 
 METHODS = ("pooled", "split", "paired", "mle")
 
@@ -101,10 +103,24 @@ def test_votes_without_sides_give_the_same(tmp_path, monkeypatch):
         fit_stream(*write(tmp_path, items, plain), side_effect=True)
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [{"ties": "davidson"}, {"l2": "auto"}, {"shrinkage": "oas", "method": "pooled"}],
-)
+@pytest.mark.parametrize("engine", [None, Elsewhere()])
+@pytest.mark.parametrize("method", ["split", "pooled", "paired"])
+@pytest.mark.parametrize("rule", ["ledoit-wolf", "oas"])
+def test_a_rule_chooses_the_shrinkage_of_memory_here_and_elsewhere(
+    rule, method, engine, tmp_path, monkeypatch
+):
+    in_parts(monkeypatch)
+    monkeypatch.setattr(shared_items, "BLOCK_BYTES", 8 * 3 * 50)
+    items, votes = draw(4, n=60)
+    asked = {"method": method, "shrinkage": rule}
+    files = write(tmp_path, items, votes)
+    whole, parts = fit_both(items, votes, files, asked, engine=engine, scratch=tmp_path)
+    plain = RankRegression(method).fit(items, votes)
+    assert np.abs(whole.closed_form_coef_ / plain.closed_form_coef_ - 1).max() > 1e-4
+    assert_same_fit(parts, whole)
+
+
+@pytest.mark.parametrize("asked", [{"ties": "davidson"}, {"l2": "auto"}])
 def test_what_needs_all_comparisons_is_refused_with_a_remedy(asked, tmp_path):
     items, votes = draw()
     with pytest.raises(PairscoreError, match="sample of the comparisons"):

@@ -25,7 +25,7 @@ from pairscore.estimators.results import ItemEffects
 # Up to how many items of a group its block of V is formed. A sweep with a block of 300 takes twice
 # as long as one by messages, with one of 1000 more than ten times; messages leave coefficients
 # within a tenth of a standard error of those of blocks, mostly a hundredth.
-EXACT_ITEMS = 300  # in every sweep
+EXACT_ITEMS = 500  # in every sweep
 POLISHED_ITEMS = 1000  # in the last few sweeps of a fit, which end where blocks throughout do
 MOST_ITEMS = 3000  # once, for the classical errors of abilities: a second
 MOST_ENTRIES = 10_000_000  # of all blocks: 80 MB

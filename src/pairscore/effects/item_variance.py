@@ -147,6 +147,7 @@ class VarianceSearch:
         away = sign * (xs - start)
         side = np.flatnonzero(away >= 0)
         side = side[np.argsort(away[side])]
+        side = side[np.diff(away[side], prepend=-np.inf) > 0]  # two may differ by rounding alone
         slopes = CubicHermiteSpline(away[side], -sign * scores[side], -bends[side])
         return LikelihoodFall(float(away[side[-1]]), slopes.antiderivative())
 

@@ -70,18 +70,26 @@ def shrink_covariance(covariance: np.ndarray, shrinkage: float) -> np.ndarray:
 def choose_shrinkage(data: SumsOfFit, settings: Settings, center: Spread) -> float:
     """The number given, or the one that a rule chooses for the standardised items.
 
-    The rules are those of Ledoit and Wolf (2004) and of Chen, Wiesel, Eldar and Hero (2010), OAS.
+    The rules are those of Ledoit and Wolf (2004) and of Chen, Wiesel, Eldar and Hero (2010), OAS,
+    by sums over the items, as scikit-learn has them for a table in memory.
     """
     if settings.shrinkage is None or isinstance(settings.shrinkage, float | int):
         return float(settings.shrinkage or 0.0)
-    from sklearn.covariance import ledoit_wolf_shrinkage, oas
-
     is_used = data.second_mask if settings.method == "split" else data.tally.exposures > 0
-    items = data.table.take(np.flatnonzero(is_used))
-    standard = (items - center.mean) / np.where(center.sd > 0, center.sd, 1.0)
+    weight = is_used.astype(float)
+    items = data.table.moments(weight)
+    n, d, unit = items.total, len(center.sd), np.where(center.sd > 0, center.sd, 1.0)
+    covariance = items.scatter / np.outer(unit, unit) / n
+    square = float(np.sum(covariance**2))
+    sphere = float(np.trace(covariance)) ** 2 / d  # of the identity, times the mean variance
+    distance = square - sphere
+    if d == 1 or distance <= 0:
+        return 0.0
     if settings.shrinkage == "ledoit-wolf":
-        return float(ledoit_wolf_shrinkage(standard))
-    return float(oas(standard)[1])
+        fourth = data.table.fourth(items.mean, np.diag(1 / unit), weight)
+        error = (fourth / n - square) / n
+        return float(np.clip(error / distance, 0.0, 1.0))
+    return min((square + d * sphere) / ((n + 1) * distance), 1.0)
 
 
 def feature_covariance(data: SumsOfFit, settings: Settings) -> tuple[np.ndarray, Spread]:

@@ -647,7 +647,9 @@ class Fit:
         ``width`` standard errors to either side of the value; of those that the prior holds, as
         far as the comparisons say, else infinite. NaN where ``errors`` are and no prior holds.
         """
-        low, high = values - width * errors, values + width * errors
+        with np.errstate(over="ignore"):  # an error of any size has an interval
+            reach = width * errors
+        low, high = values - reach, values + reach
         held = self.held_by_prior(contrasts)
         if self.covariance is not None and held.any():
             low[held], high[held] = self.open_ends(contrasts[held], values[held], width)

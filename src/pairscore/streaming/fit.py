@@ -78,9 +78,9 @@ def fit_stream(
     comparisons : file, folder, pattern, address, list of these, table, or list of tables
         Parquet, CSV or JSONL with columns as ``RankRegression.fit`` knows them.
     method, link, l2, shrinkage, side_effect, inference, ties
-        As in :class:`~pairscore.RankRegression`; ``l2`` and ``shrinkage`` are numbers, ``ties`` is
-        ``"half"`` or ``"drop"``, and ``inference`` is ``"items"``, which ``"auto"`` means here,
-        ``"model"`` or None: who judged is not looked at.
+        As in :class:`~pairscore.RankRegression`; ``l2`` is a number, ``ties`` is ``"half"`` or
+        ``"drop"``, and ``inference`` is ``"items"``, which ``"auto"`` means here, ``"model"`` or
+        None: who judged is not looked at.
     self_pairs : {"error", "keep"}
     covariance_items : mask of shape (N,) or row numbers
         The items behind the covariance of ``method="split"``.

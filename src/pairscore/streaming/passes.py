@@ -96,10 +96,10 @@ def refuse_settings(settings: Settings) -> None:
         raise PairscoreError(
             "item_effects need all comparisons at once; fit without streaming, or without them."
         )
-    if settings.choose_l2 or isinstance(settings.shrinkage, str):
+    if settings.choose_l2:
         raise PairscoreError(
-            "a ridge or shrinkage that is chosen from the data needs many fits; choose it with a"
-            " sample of the comparisons, and give it as a number."
+            "a ridge that is chosen from the data needs many fits; choose it with a sample of the"
+            " comparisons, and give it as a number."
         )
 
 

@@ -150,7 +150,7 @@ class Point:
         if not np.all(np.isfinite(theta)) or point.number < 1:
             raise DamagedFileError("'theta' has entries that are not finite numbers")
         if not 0 < point.scale < np.inf:
-            raise DamagedFileError("'scale' is no positive number")
+            raise DamagedFileError("'scale' is not a positive number")
         return point
 
     @property
