@@ -81,16 +81,16 @@ def direction(folder, threads, method):
     """The direction of a closed form alone: one pass over comparisons, one over items."""
     from contextlib import ExitStack
 
+    from pairscore.estimators.closed_form import closed_direction
     from pairscore.estimators.settings import check_settings
     from pairscore.streaming.data import Job, Source
     from pairscore.streaming.engines import LocalEngine
-    from pairscore.streaming.estimates import closed_direction
 
     names = str(folder / "items.parquet"), str(folder / "comparisons")
     settings = check_settings(method=method, inference=None)
     job = Job(Source(*names, "error", None, {}), settings, 1e9, LocalEngine(threads), None, None)
     with ExitStack() as stack:
-        closed_direction(job.prepare(stack))
+        closed_direction(job.prepare(stack), settings)
 
 
 def tally(folder, share, shares):

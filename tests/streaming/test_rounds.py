@@ -211,3 +211,22 @@ def test_the_unit_of_weights_does_not_matter_at_sites(unit):
     np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9)
     np.testing.assert_allclose(model.std_errors_, whole.std_errors_, rtol=1e-5)
     np.testing.assert_allclose(model.decided_scale_, whole.decided_scale_, rtol=1e-6)
+
+
+def test_likelihood_in_rounds_reaches_features_that_hardly_differ_within_pairs():
+    """A coefficient of hundreds of standard deviations is no long step, if no score moves far."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(60, 2))
+    X[1::2, 0] = X[::2, 0] + 1e-3 * rng.normal(size=30)
+    left = rng.integers(0, 60, 900)
+    right = left ^ 1
+    won = rng.random(900) < 1 / (1 + np.exp((X[right] - X[left]) @ [300.0, 1.0]))
+    items = {"id": np.arange(60), "a": X[:, 0], "b": X[:, 1]}
+    votes = {"left": left, "right": right, "winner": np.where(won, "left", "right")}
+    whole = RankRegression(tol=1e-15).fit(items, votes)
+    assert whole.coef_[0] > 100
+    model = merge_sites([site_sums(items, votes)], method="mle")
+    for _ in range(6):
+        model = merge_rounds([site_round(model, items, votes)])
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-8)
+    np.testing.assert_allclose(model.std_errors_, whole.std_errors_, rtol=1e-5)

@@ -29,7 +29,6 @@ from pairscore.estimators.closed_form import (
     scale_ridge,
 )
 from pairscore.estimators.criteria import Likelihood, no_likelihood
-from pairscore.estimators.fit_data import parameter_units
 from pairscore.estimators.likelihood import (
     Optimum,
     curvature_of_sums,
@@ -59,7 +58,7 @@ from pairscore.streaming.rounds import (
 from pairscore.streaming.sites import SiteSums, read_sums, refuse_damage
 
 CLOSE = 1e-13  # gap to the maximum, per comparison, at which rounds may end
-LONGEST_STEP = 3.0  # of a standardised coefficient
+LONGEST_STEP = 6.0  # of score differences, in the mean square: beyond it a link is flat
 AT_SITES = (
     "hold for the judges at these sites; other judges may see it differently (sums do not say who"
     " judged)"
@@ -275,7 +274,6 @@ def _merge_likelihood(point: Point, sums: LikelihoodRound) -> RankRegression:
         notes = [*notes, (SeparationWarning, ALL_EXPLAINED)]
         kind = None
     settings = replace(point.settings, inference=kind)
-    units = parameter_units(data)
     ridge = np.append(settings.l2 * data.item_moments.sd**2, [0.0] * data.keep_sides)
     robust = None
     if kind == "items":
@@ -286,9 +284,9 @@ def _merge_likelihood(point: Point, sums: LikelihoodRound) -> RankRegression:
     observed = sums.equations.observed + np.diag(ridge)
     step = observed_basis(observed, found.basis, None).solve(gradient)
     gap = 0.5 * float(gradient @ step) / data.tally.n_comparisons
-    longest = float(np.max(np.abs(step) * units, initial=0.0))
-    if longest > LONGEST_STEP:
-        step = step * (LONGEST_STEP / longest)
+    square = float(step @ data.counts.scatter @ step) / data.tally.n_comparisons
+    if square > LONGEST_STEP**2:
+        step = step * (LONGEST_STEP / np.sqrt(square))
     theta = theta + step
     if gap > CLOSE:
         text = (
