@@ -21,9 +21,9 @@ from pairscore.streaming.fit import fit_stream
 from pairscore.streaming.merge import merge_rounds, merge_sites
 from pairscore.streaming.rounds import site_round
 from pairscore.streaming.sites import site_sums
-from tests.test_plots import drawn_rows
 from tests.limits import CHANCE
 from tests.report.conftest import text_of
+from tests.test_plots import drawn_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.PairscoreWarning")
 COEF = np.array([1.0, 0.0, -0.6])

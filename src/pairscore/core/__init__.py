@@ -8,7 +8,10 @@ Start with ``links``: how a difference of scores becomes a probability.
     scale           how long a direction is on the link, and what ties as half wins take from it
     moments         total weight, mean and scatter of items
     pair_graph      comparisons summed per item and per pair
-    passes          loops over comparisons and pairs, compiled or in NumPy
+    differences     differences along a score, comparison by comparison or as a distribution
+    sums            sums that add, field by field
+    passes          passes over comparisons and pairs
+    kernels         their loops, compiled or in NumPy (kernels_numpy)
     threads         long passes in chunks, whose sums do not depend on the number of threads
     linalg          whitening of a scatter, its null space, conjugate gradients
     optimise        Newton's method with a line search, and roots of functions of one number

@@ -3,15 +3,18 @@
 Start with ``closed_form``: eqs. 3-4 of the paper.
 
     settings       what the user asked for, checked
-    fit_data       the comparisons of one fit, with the sums that its steps share
+    fit_data       what estimators ask of their data, as sums; a table in memory
+    item_table     sums over the rows of the item table
+    pair_sums      sums over pairs for the covariance of an estimate
     checks         what cannot be fitted
     closed_form    split, pooled and paired: the direction by eq. 3, then its length, then both
-    likelihood     maximum likelihood on the graph of items
+    likelihood     maximum likelihood, in memory or by passes
     separation     which comparisons are explained where the likelihood has no maximum
     recession      what separated comparisons say of the parameters: intervals with open ends
     null_space     directions in which no two items that met differ
     penalty        what a ridge means on a scatter, and beside a likelihood
     ridge          the ridge that predicts comparisons of new or of known items best
+    agreement      how a score and the comparisons agree
     criteria       the log-likelihood of a fit with AIC and BIC, or why it has none
     pairing        whether the pairs look random
     leave_one_out  what to expect of new items
