@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from pairscore import Comparisons, RankRegression
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 
 N_VOTES, N_NEW = 200_000, 100
 CASES = {  # items, features, settings
@@ -44,7 +44,7 @@ def update(medians, report):
             steps["update"] = model.update(new).n_iter_
 
         def sum_pairs(data=data):
-            return FitData(data, False).pairs
+            return TableData(data, False).pairs
 
         seconds = medians(7, time.process_time, fit=fit, update=add, pairs=sum_pairs)
         parts = ", ".join(f"{job} {1e3 * value:.0f}" for job, value in seconds.items())

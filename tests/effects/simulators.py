@@ -10,7 +10,7 @@ from pairscore.core.pair_graph import aggregate_pairs
 from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.effects.expectation_propagation import propagate, start_posterior
 from pairscore.effects.rows import maximise_rows, prepare_fit
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 
 BETA = np.array([1.0, -0.5, 0.7])
 EFFECTS = RankRegression(item_effects=True)
@@ -52,7 +52,7 @@ def fitted_comparisons(X, votes, **given):
     """The data of a fit without item effects, and where its likelihood has its maximum."""
     settings = RankRegression(**given)._settings()
     comparisons = Comparisons.from_frames(X, votes, context=settings.context)[0]
-    data = FitData(comparisons, keep_sides=False)
+    data = TableData(comparisons, keep_sides=False)
     rows = prepare_fit(data, settings).rows
     top = maximise_rows(rows, rows.start(np.zeros(X.shape[1])), 100, 1e-12)
     assert top.converged

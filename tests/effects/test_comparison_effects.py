@@ -20,7 +20,7 @@ from pairscore.errors import (
     PairscoreWarning,
     SeparationWarning,
 )
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.settings import Settings
 from pairscore.files.tables import read_table
 from tests.effects.simulators import BETA, full_votes, judged_votes
@@ -332,7 +332,7 @@ def test_a_prepared_fit_has_a_column_for_every_effect():
     X, votes, _ = full_votes(5, n=40, m=300)
     data, _ = Comparisons.from_frames(X, votes, context=["rest"])
     asked = prepare_fit(
-        FitData(data, True), Settings("mle", Logit(), context=("rest",), side_effect=True)
+        TableData(data, True), Settings("mle", Logit(), context=("rest",), side_effect=True)
     )
     assert asked.names == ("rest", "left")
     assert asked.kinds == ("context", "side")
@@ -343,7 +343,7 @@ def test_equal_comparisons_are_one_row_that_counts_as_often():
     X = np.random.default_rng(0).normal(size=(4, 1))
     votes = {"left": [0, 1, 0, 2], "right": [1, 0, 1, 3], "winner": [0, 0, 1, "tie"]}
     data, _ = Comparisons.from_frames(X, votes)
-    rows = prepare_fit(FitData(data, False), Settings("mle", Logit())).rows
+    rows = prepare_fit(TableData(data, False), Settings("mle", Logit())).rows
     seen = zip(rows.left, rows.right, rows.outcome, rows.amount, strict=True)
     assert sorted(seen) == [(0, 1, -1, 1), (0, 1, 1, 2), (2, 3, 0, 1)]
 
@@ -480,7 +480,7 @@ def test_rows_are_sorted_by_pair_with_millions_of_items_and_judges():
     n, judges = 2_000_000, 600_000
     low, high = np.array([5, n - 3, n - 9, n - 3]), np.array([7, n - 2, n - 4, n - 2])
     judge = np.array([judges - 1, 3, judges - 2, 1])
-    data = FitData(Comparisons(np.arange(float(n))[:, None], low, high, [1, -1, 1, -1]), False)
+    data = TableData(Comparisons(np.arange(float(n))[:, None], low, high, [1, -1, 1, -1]), False)
     settings = Settings("mle", Logit(), judge_slopes=True)
     rule, sides = TieRule("half", Logit()), sparse.csr_array((4, 0))
     columns = _Columns(np.empty((4, 0)), sides, judge, judges)

@@ -9,10 +9,10 @@ from pairscore.core.links import get_link
 from pairscore.core.sums import Range
 from pairscore.estimators.fit_data import (
     Along,
-    Choice,
     Cut,
-    FitData,
     Gains,
+    Selection,
+    TableData,
     leverage_whitener,
 )
 from pairscore.estimators.penalty import WEAK_L2, ridge_is_weak, ridge_penalty
@@ -29,7 +29,7 @@ def make_data(keep_sides=False, **options):
     left, right = np.where(swap[:, None], votes[:, ::-1], votes).T
     frame = pd.DataFrame({"left": left, "right": right, "winner": np.where(swap, "right", "left")})
     frame["weight"] = np.random.default_rng(2).uniform(0.5, 2, len(frame))
-    return FitData(Comparisons.from_frames(X, frame, **options)[0], keep_sides)
+    return TableData(Comparisons.from_frames(X, frame, **options)[0], keep_sides)
 
 
 def test_the_sum_of_labels_is_that_of_eq_3():
@@ -49,7 +49,7 @@ def hard_data(name, keep_sides=False, seed=0):
     weight = np.ones(60) if drawn.weight is None else drawn.weight.copy()
     weight[5] = 0.0
     votes = Comparisons(drawn.X, left, right, outcome, weight=weight)
-    return FitData(votes, keep_sides)
+    return TableData(votes, keep_sides)
 
 
 @pytest.mark.parametrize("keep_sides", [False, True])
@@ -155,11 +155,11 @@ def test_gains_and_cuts_are_those_of_a_loop(name):
     np.testing.assert_array_equal(cut.touches(votes.left, votes.right), touched)
     counted = (data.amount > 0) & (votes.left != votes.right)
     for side in (True, False):
-        part = data.part(Choice((cut,), touched=side))
+        part = data.part(Selection((cut,), touched=side))
         rows = np.flatnonzero(counted & (np.array(touched) == side))
         np.testing.assert_array_equal(part.comparisons.left, votes.left[rows])
         np.testing.assert_array_equal(part.amount, data.amount[rows])
-    both = Choice((cut, Cut(scores, 0.1, 0.4)), touched=False)
+    both = Selection((cut, Cut(scores, 0.1, 0.4)), touched=False)
     few = np.abs(scores[votes.left] - scores[votes.right] + 0.1) <= 0.4
     mask = both.mask(votes.left, votes.right, data.amount)
     np.testing.assert_array_equal(mask, counted & few)
@@ -210,7 +210,7 @@ def along(x, outcome):
     scores = np.column_stack([x, np.zeros(n)]).ravel()
     left = 2 * np.arange(n)
     votes = Comparisons(scores[:, None], left, left + 1, outcome)
-    return FitData(votes, False).along(scores)
+    return TableData(votes, False).along(scores)
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -12,7 +12,7 @@ from pairscore import Comparisons, RankRegression
 from pairscore.core.linalg import whitening_basis
 from pairscore.core.links import get_link
 from pairscore.errors import NotConvergedWarning, SeparationWarning
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import (
     ConjugateGradients,
     FormedHessian,
@@ -44,7 +44,7 @@ def test_derivatives_are_those_of_the_log_likelihood(link, side, solver):
     """From explicit differences, in whitened coordinates."""
     X, votes = GaussianStudy(30, 200, 3, second_half=False).draw(np.random.default_rng(0))
     data, y = Comparisons.from_frames(X, votes)
-    study, link = FitData(data, side), get_link(link)
+    study, link = TableData(data, side), get_link(link)
     ridge, origin = np.array([1.0, 2.0, 0.0, 3.0]), np.array([0.1, -0.3, 0.2, 0.5])
     D, T = np.column_stack([X[data.left] - X[data.right], np.ones(len(y))]), whitened(study)
     ridge, origin, D = ridge[: len(T)], origin[: len(T)], D[:, : len(T)]
@@ -85,7 +85,7 @@ def test_both_ways_to_a_newton_step_agree_on_hard_data(name, side):
     """Products with the Hessian, and the Hessian itself, to the precision that is asked for."""
     drawn = draw(name, np.random.default_rng(1), 20, 60, 3)
     votes = Comparisons(drawn.X, drawn.left, drawn.right, drawn.outcome, weight=drawn.weight)
-    study = FitData(votes, side)
+    study = TableData(votes, side)
     T, ridge = whitened(study), np.full(3 + side, 1e-3)
     losses = [
         LikelihoodLoss(study, get_link("logit"), T, ridge, solver)
@@ -105,7 +105,7 @@ def test_both_ways_to_a_newton_step_agree_on_hard_data(name, side):
 def test_a_quasi_newton_step_learns_the_hessian_from_gradients():
     """Of a wrong inverse, as many gradients as parameters make the right one."""
     X, votes = GaussianStudy(60, 500, 3, second_half=False).draw(np.random.default_rng(1))
-    study = FitData(Comparisons.from_frames(X, votes)[0], False)
+    study = TableData(Comparisons.from_frames(X, votes)[0], False)
     solver = QuasiNewton(np.eye(3) / 20)
     loss = LikelihoodLoss(study, get_link("logit"), whitened(study), np.zeros(3), solver, tol=1e-20)
     exact = LikelihoodLoss(
@@ -122,7 +122,7 @@ def test_a_quasi_newton_step_learns_the_hessian_from_gradients():
 @pytest.mark.parametrize("solver", ["conjugate gradients", "formed"])
 def test_the_maximum_is_reached_from_anywhere(solver):
     X, votes = GaussianStudy(60, 500, 3, second_half=False).draw(np.random.default_rng(1))
-    study = FitData(Comparisons.from_frames(X, votes)[0], False)
+    study = TableData(Comparisons.from_frames(X, votes)[0], False)
     of = ConjugateGradients(study) if solver == "conjugate gradients" else FormedHessian()
     likelihood = LikelihoodLoss(study, get_link("logit"), whitened(study), np.zeros(3), of)
     near, far = (maximise(likelihood, start) for start in (np.zeros(3), np.full(3, 30.0)))

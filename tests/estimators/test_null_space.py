@@ -5,7 +5,7 @@ import pytest
 
 from pairscore import Comparisons, PairscoreWarning, RankRegression
 from pairscore.core.links import get_link
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.null_space import never_differing, null_directions, open_in_few
 from pairscore.estimators.settings import Settings
 from tests.hard_designs import NAMES, draw
@@ -37,7 +37,7 @@ def test_what_never_differs_is_found_among_features_that_are_mixed_and_far_from_
     left = rng.integers(0, n, 2000)
     right = 5 * group[left] + rng.integers(0, 5, 2000)
     met = left != right
-    data = FitData(Comparisons(X, left[met], right[met], rng.choice([-1, 1], met.sum())), False)
+    data = TableData(Comparisons(X, left[met], right[met], rng.choice([-1, 1], met.sum())), False)
     found, twin = never_differing(data, POOLED), open_in_differences(X, left, right)
     assert found.shape == twin.shape == (d, 2)
     places = [(X - X.mean(axis=0)) @ directions for directions in (found, twin)]
@@ -53,10 +53,10 @@ def test_a_difference_in_one_comparison_of_thousands_is_a_difference():
     left = rng.integers(0, 100, 5000)
     right = 50 * group[left] + (left % 50 + rng.integers(1, 50, 5000)) % 50
     outcome = rng.choice([-1, 1], 5000)
-    data = FitData(Comparisons(X, left, right, outcome), False)
+    data = TableData(Comparisons(X, left, right, outcome), False)
     assert never_differing(data, POOLED).shape == (3, 1)
     right[4321] = (left[4321] + 50) % 100  # the only one across
-    data = FitData(Comparisons(X, left, right, outcome), False)
+    data = TableData(Comparisons(X, left, right, outcome), False)
     assert never_differing(data, POOLED).size == 0
 
 
@@ -79,7 +79,7 @@ def test_a_combination_that_never_differs_is_seen_in_any_unit(scale):
 @pytest.mark.parametrize("seed", range(3))
 def test_hard_designs_have_the_null_space_of_explicit_differences(name, seed):
     drawn = draw(name, np.random.default_rng(seed), 20, 60, 3)
-    data = FitData(Comparisons(drawn.X, drawn.left, drawn.right, drawn.outcome), False)
+    data = TableData(Comparisons(drawn.X, drawn.left, drawn.right, drawn.outcome), False)
     D = drawn.X[drawn.left] - drawn.X[drawn.right]
     is_open = np.linalg.svd(D / drawn.X.std(axis=0).clip(1e-9))[1] < 1e-9
     found = never_differing(data, POOLED)
@@ -100,7 +100,7 @@ def test_a_combination_in_which_items_vary_little_is_seen(spread, offset):
     left = rng.integers(0, n, 2000)
     right = left // 10 * 10 + (left % 10 + rng.integers(1, 10, 2000)) % 10
     votes = Comparisons(X, left, right, rng.choice([-1, 1], 2000))
-    data = FitData(votes, False)
+    data = TableData(votes, False)
     found = never_differing(data, POOLED)
     assert found.shape == (3, 1)
     places = X @ found[:, 0]
@@ -124,7 +124,7 @@ def test_of_two_features_that_few_comparisons_show_a_combination_may_never_diffe
     met = (left != right) & (constant[left] == constant[right])
     left, right = left[met], right[met]
     assert np.any((left == 8) | (right == 8))
-    data = FitData(Comparisons(X, left, right, np.ones(len(left), dtype=int)), False)
+    data = TableData(Comparisons(X, left, right, np.ones(len(left), dtype=int)), False)
     D = X[left] - X[right]
 
     def squares(along):
@@ -141,6 +141,6 @@ def test_of_two_features_that_few_comparisons_show_a_combination_may_never_diffe
 @pytest.mark.parametrize("method", ["mle", "paired"])
 def test_what_leaves_a_direction_open_looks_for_none(method):
     drawn = draw("matched", np.random.default_rng(0), 20, 60, 3)
-    data = FitData(Comparisons(drawn.X, drawn.left, drawn.right, drawn.outcome), False)
+    data = TableData(Comparisons(drawn.X, drawn.left, drawn.right, drawn.outcome), False)
     assert never_differing(data, Settings(method, get_link("logit"))).shape == (3, 0)
     assert never_differing(data, Settings(method, get_link("logit"), l2=1.0)).shape == (3, 1)

@@ -7,7 +7,7 @@ from pairscore import Comparisons
 from pairscore.core.links import get_link
 from pairscore.core.scale import NO_RIDGE
 from pairscore.estimators.closed_form import ClosedFormEquations, ScaledClosedForm
-from pairscore.estimators.fit_data import FitData, jackknife_of_items
+from pairscore.estimators.fit_data import TableData, jackknife_of_items
 from pairscore.estimators.likelihood import LikelihoodEquations
 from pairscore.estimators.pair_sums import NoSums, sum_equations
 from pairscore.estimators.settings import Settings
@@ -24,7 +24,7 @@ def study(name, side, seed=0):
     right[3] = drawn.left[3]
     weight = np.ones(M) if drawn.weight is None else drawn.weight.copy()
     weight[5] = 0.0
-    return FitData(Comparisons(X, drawn.left, right, drawn.outcome, weight=weight), side)
+    return TableData(Comparisons(X, drawn.left, right, drawn.outcome, weight=weight), side)
 
 
 def rows_of(data):

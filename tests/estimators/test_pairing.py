@@ -9,7 +9,7 @@ from scipy.stats import binom, kstest
 
 from pairscore import Comparisons, RankRegression, angle
 from pairscore.errors import CollinearFeaturesWarning, PairsNotRandomWarning
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.pairing import pairing_of_data
 from tests.laws import GaussianStudy
 from tests.limits import CHANCE
@@ -45,7 +45,7 @@ def pairing_of(X, votes, method="paired", **columns):
     """The pairing of votes with the winner first."""
     won = np.ones(len(votes), dtype=int)
     data = Comparisons(X, votes[:, 0], votes[:, 1], won, **columns)
-    return pairing_of_data(FitData(data, False), method)
+    return pairing_of_data(TableData(data, False), method)
 
 
 @pytest.mark.parametrize("close", [1.0, 1e-3])

@@ -13,7 +13,7 @@ from pairscore.core.links import get_link
 from pairscore.data.folds import Workers, assign_folds
 from pairscore.errors import OutlyingItemsWarning
 from pairscore.estimators.closed_form import feature_covariance, link_scale
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.ridge import (
     COINS,
     PRIOR_WIDTH,
@@ -82,7 +82,7 @@ def expand(rows, side):
 @pytest.mark.parametrize(("name", "side"), [("logit", False), ("logit", True), ("probit", False)])
 def test_the_curve_is_that_of_separate_fits(name, side, known):
     X, votes = make_study(m=300)
-    study, link = FitData(Comparisons.from_frames(X, votes)[0], side), get_link(name)
+    study, link = TableData(Comparisons.from_frames(X, votes)[0], side), get_link(name)
     center, splits = study.item_moments, splits_of(study, known)
     settings = check_settings(link=name, side_effect=side, l2="auto")
     curve, _ = ridge_of_deals(study, path_of(study, settings), lambda rows: splits)
@@ -121,7 +121,7 @@ def test_a_closed_form_does_not_take_the_ridge_of_the_likelihood(
     X, votes = make_study(m=300)
     X = np.vstack([X, make_study(seed=1)[0]])  # items of no comparison, for `split`
     side = "side_effect" in settings
-    study = FitData(Comparisons.from_frames(X, votes)[0], side)
+    study = TableData(Comparisons.from_frames(X, votes)[0], side)
     splits = splits_of(study, known)
     checked = check_settings(method=method, l2="auto", **settings)
     curve, _ = ridge_of_deals(study, path_of(study, checked), lambda rows: splits)
@@ -209,7 +209,7 @@ def test_progress_of_a_ridge_rises_to_the_fit_that_is_left():
 def closed_form_loss(X, votes, l2, method, settings, test):
     """Bounded log-loss of a model on test rows, its features in units that the ridge acts on."""
     comparisons = Comparisons.from_frames(X, votes, covariance_items=np.arange(60, 120))[0]
-    study = FitData(comparisons, "side_effect" in settings)
+    study = TableData(comparisons, "side_effect" in settings)
     checked = replace(check_settings(method=method, **settings), l2=l2, inference=None)
     covariance, _ = feature_covariance(study, checked)
     m, slope = study.tally.n_comparisons, float(checked.link.pdf(0.0))
@@ -225,7 +225,7 @@ def closed_form_loss(X, votes, l2, method, settings, test):
 
 def test_every_comparison_is_tested_once_and_never_trained_on():
     X, votes = make_study(m=300)
-    study = FitData(Comparisons.from_frames(X, votes)[0], False)
+    study = TableData(Comparisons.from_frames(X, votes)[0], False)
     rows = PairRows.of_pairs(study.pairs, len(X))
     for known in (False, True):
         tested = sum(
@@ -335,7 +335,7 @@ def grouped_votes(m=400, n_groups=20, d=6, size=0.4):
 def test_both_items_are_of_new_groups_when_whole_groups_are_held_out():
     """A group in training would lend its effect to the features, and the ridge be too small."""
     X, votes, groups = grouped_votes()
-    study = FitData(Comparisons.from_frames(X, votes)[0], False)
+    study = TableData(Comparisons.from_frames(X, votes)[0], False)
     rows, tested = PairRows.of_pairs(study.pairs, len(X)), np.zeros((len(X), len(X)))
     for train, test in deal_groups(rows, study.pairs, groups, np.random.default_rng(3)):
         assert not np.isin(groups[test.incidence.indices], groups[train.incidence.indices]).any()
@@ -361,7 +361,7 @@ def test_votes_that_repeat_what_a_group_has_in_common_do_not_tell_more():
 
 def test_the_design_effect_is_that_of_all_couples_of_comparisons():
     X, votes, groups = grouped_votes()
-    study = FitData(Comparisons.from_frames(X, votes)[0], False)
+    study = TableData(Comparisons.from_frames(X, votes)[0], False)
     path, rows = path_of(study, check_settings(l2="auto")), PairRows.of_pairs(study.pairs, len(X))
     params = 0.1 * np.ones((6, 1))
     eta = (path.Z @ params)[:, 0]

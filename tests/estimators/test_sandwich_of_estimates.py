@@ -25,7 +25,7 @@ from pairscore.estimators.closed_form import (
     ScaledClosedForm,
     fit_closed_form,
 )
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.pair_sums import sum_equations
 from pairscore.estimators.settings import Settings
 from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study
@@ -93,7 +93,7 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side, mo
     monkeypatch.setattr("pairscore.estimators.closed_form.sandwich", spy)
     data, _ = Comparisons.from_frames(X, frame, covariance_items=np.arange(4000, 8000))
     fitted = fit_closed_form(
-        FitData(data, side), Settings(method, get_link("logit"), side_effect=side)
+        TableData(data, side), Settings(method, get_link("logit"), side_effect=side)
     )
     base = np.ones(len(frame))
     more = base.copy()
@@ -354,7 +354,7 @@ def test_half_wins_vary_less_than_coins_in_the_meat_of_a_closed_form(link, side)
     left, right = draw_pairs(rng, 0, 12, 200)
     outcome = draw_outcomes(rng, (X[left] - X[right]) @ b, "at random")
     count = rng.integers(1, 4, 200).astype(float)
-    data = FitData(Comparisons(X, left, right, outcome, count=count), side)
+    data = TableData(Comparisons(X, left, right, outcome, count=count), side)
     f = get_link(link)
     form = ScaledClosedForm(f, "paired", b, np.eye(2), factor, effect, NO_RIDGE, b)
     sums, _ = sum_equations(data, ClosedFormEquations(form, X @ b, 0.0), 3 + side, None)

@@ -10,7 +10,7 @@ from pairscore import Comparisons, RankRegression, fit_stream
 from pairscore.core.linalg import Basis, whitening_basis
 from pairscore.core.links import get_link
 from pairscore.errors import PairscoreWarning, SeparationWarning
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.separation import Curvature, carry_over
 from pairscore.estimators.settings import Settings
@@ -97,7 +97,7 @@ def some_separated(seed):
 def test_what_is_not_explained_is_fitted_exactly_and_the_rest_with_the_ridge(seed):
     """Twins: linear programming says what is explained, a general optimiser does the two fits."""
     data = some_separated(seed)
-    study = FitData(data, False)
+    study = TableData(data, False)
     fit = fit_likelihood(study, Settings("mle", get_link("logit")))
     D = differences(data)
     explained = explained_by_some_direction(D)

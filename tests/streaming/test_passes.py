@@ -13,7 +13,7 @@ from pairscore.core.pair_graph import tally
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, read_items
 from pairscore.data.votes import Votes
-from pairscore.estimators.fit_data import Along, FitData
+from pairscore.estimators.fit_data import Along, TableData
 from pairscore.files.partitions import TablePartition
 from pairscore.streaming import passes
 from pairscore.streaming.passes import (
@@ -105,7 +105,7 @@ def hard_batch(name, seed=0):
 def memory_of(batch, side):
     """The same comparisons in memory."""
     votes = Votes(batch.left, batch.right, batch.outcome, weight=batch.amount)
-    return FitData(Comparisons.of(Items(np.zeros((20, 1)), ("x",)), votes), side)
+    return TableData(Comparisons.of(Items(np.zeros((20, 1)), ("x",)), votes), side)
 
 
 @pytest.mark.parametrize("link", ["logit", "probit"])

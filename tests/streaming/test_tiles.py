@@ -10,7 +10,7 @@ from pairscore import Comparisons
 from pairscore.core.links import get_link
 from pairscore.core.scale import NO_RIDGE
 from pairscore.estimators.closed_form import ClosedFormEquations, ScaledClosedForm
-from pairscore.estimators.fit_data import Choice, CountTask, Cut, FitData, WholeBlock
+from pairscore.estimators.fit_data import CountTask, Cut, Selection, TableData, WholeBlock
 from pairscore.estimators.likelihood import LikelihoodEquations
 from pairscore.estimators.null_space import PlacesTask
 from pairscore.estimators.pair_sums import NoSums, PairTask
@@ -92,10 +92,10 @@ def test_sums_over_blocks_are_those_over_all_pairs(
     outcome = drawn.outcome.astype(np.int8)
     batch = Batch(drawn.left, drawn.right, outcome, weight)
     votes = Comparisons(X, drawn.left, drawn.right, drawn.outcome, weight=weight)
-    data, choices = FitData(votes, side), ()
+    data, choices = TableData(votes, side), ()
     mean = data.item_moments.mean
     if seed % 3 == 0:  # comparisons that a step moves
-        choices = (Choice((Cut(rng.normal(size=n), 0.1, 0.5),), touched=True),)
+        choices = (Selection((Cut(rng.normal(size=n), 0.1, 0.5),), touched=True),)
         data = data.part(choices[0])
     spill = spill_of(tmp_path_factory.mktemp("t"), batch, n, size)
     has_ties = bool(np.any(outcome == 0))

@@ -646,7 +646,7 @@ def compare(
     are tested on known items only.
     """
     from pairscore.data.splitters import ItemKFold
-    from pairscore.estimators.fit_data import FitData
+    from pairscore.estimators.fit_data import TableData
     from pairscore.evaluation.compare import compare as compare_models
 
     alone = is_alone(items, comparisons)
@@ -661,7 +661,7 @@ def compare(
     show_unused_columns(study)
     candidates = {name: candidate(**one) for name, one in settings.items()}
     data = study.comparisons
-    if alone and not models and (n_groups := FitData(data, False).n_groups) > 1:
+    if alone and not models and (n_groups := TableData(data, False).n_groups) > 1:
         del candidates["plain"]
         show_note(
             f"the items fall into {n_groups} groups that were never compared with each other, so"

@@ -32,7 +32,7 @@ from pairscore.errors import (
     UnbeatenItemsWarning,
     first_few,
 )
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.penalty import SEPARATION_L2
 from pairscore.estimators.results import Fit, Note
 from pairscore.estimators.separation import UNBEATEN
@@ -59,7 +59,7 @@ def classical_abilities(settings: Settings) -> tuple[Settings, list[Note]]:
 
 
 def bound_abilities(
-    data: FitData, settings: Settings, hold: bool = False
+    data: TableData, settings: Settings, hold: bool = False
 ) -> tuple[Settings, list[Note]]:
     """Settings under which the abilities of items without features have a maximum.
 
@@ -96,7 +96,7 @@ def bound_abilities(
     return settings, [(UnbeatenItemsWarning, text)]
 
 
-def win_components(data: FitData) -> np.ndarray:
+def win_components(data: TableData) -> np.ndarray:
     """The strongly connected component of each item (N) in the graph of wins; -1 if not compared.
 
     0 is the main one, with most comparisons within it; there is none where no comparison is within
@@ -121,7 +121,7 @@ def win_components(data: FitData) -> np.ndarray:
     return component
 
 
-def _graph_of_wins(data: FitData) -> sparse.csr_array:
+def _graph_of_wins(data: TableData) -> sparse.csr_array:
     """An edge from each winner to each loser (N x N), and both ways for a tie."""
     pairs, n = data.pairs, len(data.X)
     won, lost = sum_sides(pairs.win) > 0, sum_sides(pairs.lose) > 0
@@ -130,7 +130,7 @@ def _graph_of_wins(data: FitData) -> sparse.csr_array:
     return sparse.csr_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(n, n))
 
 
-def grow_with_ties(data: FitData, settings: Settings) -> bool:
+def grow_with_ties(data: TableData, settings: Settings) -> bool:
     """Whether abilities and a tie parameter, without a ridge or with that of separation, have no
     finite size together.
 
@@ -150,7 +150,7 @@ def grow_with_ties(data: FitData, settings: Settings) -> bool:
     return one_apart(len(data.X), winner, loser, left[tied], right[tied])
 
 
-def _bound_beside_ties(data: FitData, settings: Settings) -> tuple[Settings, list[Note]]:
+def _bound_beside_ties(data: TableData, settings: Settings) -> tuple[Settings, list[Note]]:
     """Settings under which abilities have a maximum beside a tie parameter, as they do without."""
     if not grow_with_ties(data, settings):
         return settings, []
@@ -189,7 +189,7 @@ def one_apart(
 
 
 def _hold_groups(
-    data: FitData, settings: Settings, hold: bool, groups: str, shown: str
+    data: TableData, settings: Settings, hold: bool, groups: str, shown: str
 ) -> tuple[Settings, list[Note]]:
     """Settings for groups of items that never met: only a ridge says how they compare."""
     fall = f"the items fall into {groups} that were never compared with each other ({shown})"

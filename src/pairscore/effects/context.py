@@ -26,7 +26,7 @@ from pairscore.core.sandwich import DyadicSums, floored_covariance, jackknife_in
 from pairscore.effects.expectation_propagation import Posterior
 from pairscore.effects.rows import RowsMaximum, SingleComparisons, laplacian
 from pairscore.errors import PairscoreError, first_few
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 
 LEAST_REST = 0.1  # share of a column within items: with less, its error is three times as wide
 NO_REST = 1e-4  # share that is rounding
@@ -224,7 +224,7 @@ def in_words(name: str, found: dict[str, Any], kind: str, effects: bool) -> str:
     return "; ".join(parts)
 
 
-def projection_covariance(data: FitData, post: Posterior) -> np.ndarray:
+def projection_covariance(data: TableData, post: Posterior) -> np.ndarray:
     """What coefficients (d x d) are unsure of because the projected context is net of the features.
 
     As far as the features of the items at hand go along with it by chance, the coefficients have

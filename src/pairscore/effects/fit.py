@@ -78,7 +78,7 @@ from pairscore.errors import (
     UnbeatenItemsWarning,
     plural,
 )
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.penalty import SEPARATION_L2
 from pairscore.estimators.recession import Recession
@@ -149,7 +149,7 @@ class JointFit:
         return vector[kept] if vector.ndim == 1 else vector[np.ix_(kept, kept)]
 
 
-def fit_effects(data: FitData, settings: Settings) -> Estimate:
+def fit_effects(data: TableData, settings: Settings) -> Estimate:
     """The fit with whatever the settings ask for beside features."""
     if settings.free_abilities:
         return _fit_free_abilities(data, settings)
@@ -174,7 +174,7 @@ def fit_effects(data: FitData, settings: Settings) -> Estimate:
     return replace(fit, item_effects_test=test)
 
 
-def fit_with_side(data: FitData, settings: Settings) -> Estimate:
+def fit_with_side(data: TableData, settings: Settings) -> Estimate:
     """The fit of pairs, and whether its side is related to the items."""
     fit = fit_likelihood(data, settings)
     if fit.side_effect is None or fit.recession is not None:
@@ -199,7 +199,7 @@ def item_effects_test(joint: JointFit) -> ItemEffectsTest:
     return ItemEffectsTest(score.p_value, seen, wins)
 
 
-def _estimate(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
+def _estimate(data: TableData, settings: Settings, joint: JointFit) -> Estimate:
     """Everything that was found, in the terms of a model."""
     prepared, post, d = joint.prepared, joint.post, len(joint.prepared.rows.mean)
     theta, basis = joint.without_projected(post.theta), post.basis
@@ -249,7 +249,7 @@ def _estimate(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
     )
 
 
-def _fit_jointly(data: FitData, prepared: PreparedFit, settings: Settings) -> JointFit:
+def _fit_jointly(data: TableData, prepared: PreparedFit, settings: Settings) -> JointFit:
     """Theta, effects of items by their law, and slopes of judges."""
     start = prepared.first_theta()
     if prepared.only_features:
@@ -285,7 +285,7 @@ def _fit_slopes(law: "ItemLaw", prepared: PreparedFit) -> tuple[Posterior, Slope
     return post, slopes, settled
 
 
-def _law_of_items(data: FitData, settings: Settings, held: HeldMaximum) -> "ItemLaw":
+def _law_of_items(data: TableData, settings: Settings, held: HeldMaximum) -> "ItemLaw":
     """What the settings say of items' effects, as far as the comparisons allow."""
     if settings.free_abilities:
         sigma2 = data.weight_unit / settings.l2 if settings.l2 else np.inf
@@ -444,7 +444,7 @@ class NormalEffects:
         return replace(joint, variance=variance, is_projected=self.is_projected)
 
 
-def _fit_free_abilities(data: FitData, settings: Settings) -> Estimate:
+def _fit_free_abilities(data: TableData, settings: Settings) -> Estimate:
     """Abilities of items without features; open ones where they have no finite size.
 
     A ridge holds all of them, and all are open, where the comparisons within components are none,
@@ -467,7 +467,7 @@ def _fit_free_abilities(data: FitData, settings: Settings) -> Estimate:
     return replace(fit, notes=[*notes, *fit.notes])
 
 
-def _fit_abilities(data: FitData, settings: Settings) -> Estimate:
+def _fit_abilities(data: TableData, settings: Settings) -> Estimate:
     """Abilities of all items at the maximum of the likelihood."""
     prepared = prepare_fit(data, settings)
     if not settings.l2:
@@ -500,7 +500,7 @@ def _context_of_items(
 
 
 def _kept_effects(
-    data: FitData, joint: JointFit, coef: np.ndarray, full: np.ndarray | None
+    data: TableData, joint: JointFit, coef: np.ndarray, full: np.ndarray | None
 ) -> ItemEffects:
     """What a model keeps of its items."""
     post, d = joint.post, len(coef)
@@ -532,7 +532,7 @@ def _kept_effects(
     )
 
 
-def _kept_abilities(data: FitData, joint: JointFit, full: np.ndarray | None) -> ItemEffects:
+def _kept_abilities(data: TableData, joint: JointFit, full: np.ndarray | None) -> ItemEffects:
     """What a model without features keeps of its items: their abilities, centred.
 
     If theta moves by D, abilities move by -V (border) D: their covariance is V + C C' with C that
@@ -585,7 +585,7 @@ def _variance_beyond_features(
     return total, (max(total - float(low), 0.0), total + float(high))
 
 
-def _separation_notes(data: FitData, joint: JointFit, recession: Recession | None) -> list[Note]:
+def _separation_notes(data: TableData, joint: JointFit, recession: Recession | None) -> list[Note]:
     """Those of the fit of the pairs, and which parameters have no finite size."""
     prepared = joint.prepared
     notes = list(prepared.plain.notes)

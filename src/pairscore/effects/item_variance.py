@@ -20,7 +20,7 @@ from pairscore.core.pair_graph import Pairs
 from pairscore.effects.expectation_propagation import Posterior, at_variance, propagate
 from pairscore.effects.item_covariance import POLISHED_ITEMS, FormedCovariance, are_blocks_formed
 from pairscore.effects.rows import RowDerivatives, SingleComparisons, laplacian
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 
 TINY = float(np.finfo(float).tiny)
 REACH2 = float(ndtri(0.975)) ** 2  # twice the fall of the log-likelihood at an end of the interval
@@ -488,7 +488,7 @@ def _sums_over_neighbours(pairs: Pairs, values: np.ndarray) -> tuple[float, floa
     return float(np.sum(one**2 - two)), float(np.sum(one**3 - 3 * one * two + 2 * three))
 
 
-def explained_share(data: FitData, coef: np.ndarray, errors: np.ndarray, sigma2: float) -> float:
+def explained_share(data: TableData, coef: np.ndarray, errors: np.ndarray, sigma2: float) -> float:
     """Share of the variance of compared items' scores that features explain, less what the error of
     the coefficients adds.
     """
@@ -499,7 +499,7 @@ def explained_share(data: FitData, coef: np.ndarray, errors: np.ndarray, sigma2:
     return of_features / total if total > 0 else 0.0
 
 
-def score_length(data: FitData, coef: np.ndarray) -> float:
+def score_length(data: TableData, coef: np.ndarray) -> float:
     """Standard deviation of the scores that features give."""
     square = float(coef @ data.item_moments.covariance @ coef)
     return float(np.sqrt(max(square, np.finfo(float).tiny)))

@@ -34,7 +34,7 @@ from pairscore.core.ties import TieRule
 from pairscore.effects.item_covariance import own_variance, shared_variance
 from pairscore.effects.predictor import comparison_scores, effect_columns, judges_sharpness
 from pairscore.effects.rows import scale_rows
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.penalty import SEPARATION_L2
 from pairscore.estimators.results import OF_COMPONENTS, Estimate, Fit
 from pairscore.estimators.settings import Settings
@@ -48,7 +48,7 @@ MAX_STEPS, SOLVED, SMALLEST_GAP = 100, 1e-8, 1e-13
 MOST_SHARED = 4_000_000  # entries of a covariance that are looked up; beyond, errors are added up
 
 
-def within_components(data: FitData, component: np.ndarray) -> FitData:
+def within_components(data: TableData, component: np.ndarray) -> TableData:
     """The comparisons within components alone, which have a maximum."""
     votes = data.comparisons
     inside = component[votes.left] == component[votes.right]
@@ -58,7 +58,7 @@ def within_components(data: FitData, component: np.ndarray) -> FitData:
 
 
 def with_open_abilities(
-    data: FitData, settings: Settings, fit: Estimate, component: np.ndarray
+    data: TableData, settings: Settings, fit: Estimate, component: np.ndarray
 ) -> Estimate:
     """The fit of what is within components, with the items of all components."""
     effects, votes = fit.item_effects, data.comparisons

@@ -26,12 +26,12 @@ from pairscore.effects.rows import (
     SingleComparisons,
     whole_groups,
 )
-from pairscore.estimators.fit_data import FitData, leverage_whitener
+from pairscore.estimators.fit_data import TableData, leverage_whitener
 from pairscore.estimators.settings import Settings
 
 
 def parameter_covariance(
-    data: FitData, settings: Settings, post: Posterior, variance: ItemVariance | None
+    data: TableData, settings: Settings, post: Posterior, variance: ItemVariance | None
 ) -> np.ndarray:
     """Of theta (k x k); ``variance`` is that of items' effects, if they have any."""
     rows, bread = post.rows, post.basis.inverse
@@ -59,7 +59,7 @@ def parameter_covariance(
     return floored_covariance(robust + of_judges, covariance, 1.0)
 
 
-def _joint_covariance(data: FitData, post: Posterior, variance: ItemVariance) -> np.ndarray:
+def _joint_covariance(data: TableData, post: Posterior, variance: ItemVariance) -> np.ndarray:
     """That of the joint model, with the error of sigma^2 and of a projected context."""
     covariance = post.basis.inverse + np.outer(variance.theta_shift, variance.theta_shift)
     d = data.X.shape[1]

@@ -41,7 +41,7 @@ from pairscore.errors import (
     first_few,
     plural,
 )
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import clip_start, fit_likelihood
 from pairscore.estimators.penalty import SEPARATION_L2
 from pairscore.estimators.recession import Recession
@@ -490,7 +490,7 @@ class PreparedFit(PreparedRows):
         return np.append(coef, clip_start(effects / factor, rows.usual_sizes))
 
 
-def prepare_fit(data: FitData, settings: Settings, plain: Estimate | None = None) -> PreparedFit:
+def prepare_fit(data: TableData, settings: Settings, plain: Estimate | None = None) -> PreparedFit:
     """Rows with the columns that the settings ask for, and where to start."""
     if plain is None:
         without_sides = replace(data, keep_sides=False) if data.keep_sides else data
@@ -500,7 +500,7 @@ def prepare_fit(data: FitData, settings: Settings, plain: Estimate | None = None
 
 
 def prepare_rows(
-    data: FitData, settings: Settings, recession: Recession | None = None
+    data: TableData, settings: Settings, recession: Recession | None = None
 ) -> PreparedRows:
     """Rows with the columns that the settings ask for, held along the directions in which the
     features alone are separated.
@@ -524,7 +524,7 @@ def prepare_rows(
 
 
 def _ridge(
-    data: FitData, settings: Settings, recession: Recession | None, kinds: list[str]
+    data: TableData, settings: Settings, recession: Recession | None, kinds: list[str]
 ) -> np.ndarray:
     """The ridge of coefficients, then of effects of these kinds (k x k).
 
@@ -555,7 +555,7 @@ class _Columns(NamedTuple):
 
 
 def _rows(
-    data: FitData, settings: Settings, columns: _Columns, rule: TieRule, ridge: np.ndarray
+    data: TableData, settings: Settings, columns: _Columns, rule: TieRule, ridge: np.ndarray
 ) -> SingleComparisons:
     """Comparisons sorted by pair, without those of an item with itself; equal ones are one row."""
     has_columns = settings.side_effect or settings.context or settings.needs_judges
@@ -565,7 +565,7 @@ def _rows(
 
 
 def _rows_of_comparisons(
-    data: FitData, settings: Settings, columns: _Columns, rule: TieRule, ridge: np.ndarray
+    data: TableData, settings: Settings, columns: _Columns, rule: TieRule, ridge: np.ndarray
 ) -> SingleComparisons:
     """A row for each comparison with a context, or for each combination of pair, sides, outcome
     and judge that occurs.
@@ -608,7 +608,7 @@ def _rows_of_comparisons(
     )
 
 
-def _rows_of_pairs(data: FitData, rule: TieRule, ridge: np.ndarray) -> SingleComparisons:
+def _rows_of_pairs(data: TableData, rule: TieRule, ridge: np.ndarray) -> SingleComparisons:
     """The rows where only who met and who won matters: each pair's losses of low, ties and wins."""
     pairs = data.pairs
     number = np.column_stack(_outcomes_of_pairs(data)).ravel()
@@ -632,7 +632,7 @@ def _rows_of_pairs(data: FitData, rule: TieRule, ridge: np.ndarray) -> SingleCom
     )
 
 
-def _outcomes_of_pairs(data: FitData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _outcomes_of_pairs(data: TableData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How often low lost, tied and won, for every pair (P)."""
     pairs, votes = data.pairs, data.comparisons
     lose, win = sum_sides(pairs.lose), sum_sides(pairs.win)
@@ -647,7 +647,7 @@ def _outcomes_of_pairs(data: FitData) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return decided.lose[0], ties, decided.win[0]
 
 
-def judges_of(data: FitData, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+def judges_of(data: TableData, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
     """Names of the judges, and a code for every comparison."""
     judge = data.comparisons.judge
     if judge is None:
@@ -664,7 +664,7 @@ def judges_of(data: FitData, settings: Settings) -> tuple[np.ndarray, np.ndarray
     )
 
 
-def refuse_one_kind_of_outcome(data: FitData, rule: TieRule) -> None:
+def refuse_one_kind_of_outcome(data: TableData, rule: TieRule) -> None:
     """The parameter of ties needs ties, and other outcomes."""
     if not rule.has_parameter:
         return

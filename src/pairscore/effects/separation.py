@@ -26,7 +26,7 @@ from pairscore.effects.rows import (
     prepare_fit,
     prepare_rows,
 )
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.recession import Recession, explained_by_design, least_certain
 from pairscore.estimators.results import Fit
@@ -94,7 +94,7 @@ class HeldMaximum(NamedTuple):
 
 
 def maximise_held(
-    data: FitData, settings: Settings, prepared: PreparedFit, start: np.ndarray, tol: float
+    data: TableData, settings: Settings, prepared: PreparedFit, start: np.ndarray, tol: float
 ) -> HeldMaximum:
     """Newton's steps to the maximum, with a ridge along directions in which there is none."""
     alone = maximise_rows(prepared.rows, start, settings.max_iter, tol)
@@ -121,7 +121,7 @@ def _sizes_of_errors(rows: SingleComparisons, top: RowsMaximum) -> np.ndarray:
 
 
 def find_separation(
-    data: FitData, settings: Settings, prepared: PreparedFit, alone: RowsMaximum
+    data: TableData, settings: Settings, prepared: PreparedFit, alone: RowsMaximum
 ) -> Separation | None:
     """Directions of coefficients, effects and t in which the comparisons are separated.
 
@@ -205,7 +205,7 @@ def rows_at_maximum(fit: Fit, data: Comparisons) -> tuple[SingleComparisons, Row
     step from where it ended closes a gap of SMALLEST_GAP.
     """
     settings = replace(fit.settings, inference=None)
-    given = FitData(data, settings.side_effect)
+    given = TableData(data, settings.side_effect)
     if fit.effects is not None:
         effects = fit.effects.values
     else:

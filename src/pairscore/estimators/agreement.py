@@ -8,7 +8,7 @@ from pairscore.core.differences import Differences, OutcomeSums
 from pairscore.core.moments import share_of
 from pairscore.core.scale import decided_scale
 from pairscore.core.ties import OutcomeLaw
-from pairscore.estimators.fit_data import DataOfFit
+from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.null_space import memory_of
 from pairscore.estimators.results import Estimate
 
@@ -35,7 +35,7 @@ class Agreement:
     outcomes: OutcomeSums
 
 
-def differences_along(data: DataOfFit, result: Estimate, distinct: bool = False) -> Differences:
+def differences_along(data: FitData, result: Estimate, distinct: bool = False) -> Differences:
     """Comparisons along the score of an estimate; ``distinct`` leaves an item against itself out.
 
     As the estimator left them, or else by a pass.

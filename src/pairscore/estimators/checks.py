@@ -6,19 +6,19 @@ import numpy as np
 
 from pairscore.core.moments import SMALLEST_REACH, lost_digits
 from pairscore.errors import PairscoreError, plural
-from pairscore.estimators.fit_data import FitData, SumsOfFit
+from pairscore.estimators.fit_data import FitSums, TableData
 from pairscore.estimators.item_table import ItemTable
 from pairscore.estimators.settings import Settings
 
 SURELY_CLEAR = 1e4  # values over differences in a few items, that all digits are left with
 
 
-def n_counted(data: FitData) -> float:
+def n_counted(data: TableData) -> float:
     """How many comparisons count: those that rows with a positive amount stand for."""
     return data.comparisons.number
 
 
-def refuse_too_many_features(data: SumsOfFit, m: float, settings: Settings) -> None:
+def refuse_too_many_features(data: FitSums, m: float, settings: Settings) -> None:
     """Without a ridge, features must not outnumber items or the m comparisons that count.
 
     Of a matrix of differences they may, as scikit-learn expects: warnings say what the fit is.

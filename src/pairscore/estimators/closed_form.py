@@ -30,7 +30,7 @@ from pairscore.core.sandwich import PairContributions, less_ties, sandwich
 from pairscore.core.scale import Scale, ScaleRidge, fit_scale, initial_factor
 from pairscore.core.sums import Sums
 from pairscore.errors import NotConvergedWarning, PairscoreError, plural
-from pairscore.estimators.fit_data import Along, DataOfFit, SumsOfFit, Tile, jackknife_of_items
+from pairscore.estimators.fit_data import Along, FitData, FitSums, Tile, jackknife_of_items
 from pairscore.estimators.item_table import SecondHalfSums
 from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.pair_sums import sum_equations
@@ -67,7 +67,7 @@ def shrink_covariance(covariance: np.ndarray, shrinkage: float) -> np.ndarray:
     return (1 - shrinkage) * covariance + shrinkage * np.diag(np.diag(covariance))
 
 
-def choose_shrinkage(data: SumsOfFit, settings: Settings, center: Spread) -> float:
+def choose_shrinkage(data: FitSums, settings: Settings, center: Spread) -> float:
     """The number given, or the one that a rule chooses for the standardised items.
 
     The rules are those of Ledoit and Wolf (2004) and of Chen, Wiesel, Eldar and Hero (2010), OAS,
@@ -92,7 +92,7 @@ def choose_shrinkage(data: SumsOfFit, settings: Settings, center: Spread) -> flo
     return min((square + d * sphere) / ((n + 1) * distance), 1.0)
 
 
-def feature_covariance(data: SumsOfFit, settings: Settings) -> tuple[np.ndarray, Spread]:
+def feature_covariance(data: FitSums, settings: Settings) -> tuple[np.ndarray, Spread]:
     """The covariance S (d x d) of the method, shrunk, and the spread of the items behind it."""
     twice, d = 2 * data.tally.n_comparisons, len(data.label_sum)
     center = data.item_moments.spread
@@ -137,7 +137,7 @@ class Direction:
         return self.center.sd * self.b
 
 
-def closed_direction(data: SumsOfFit, settings: Settings) -> Direction:
+def closed_direction(data: FitSums, settings: Settings) -> Direction:
     """Eq. 3 with the covariance of the method, and its ridge."""
     m = data.tally.n_comparisons
     covariance, center = feature_covariance(data, settings)
@@ -285,7 +285,7 @@ def link_scale(
     return replace(scale, factor=scale.factor * guard, guard=guard), bool(separated)
 
 
-def fit_closed_form(data: DataOfFit, settings: Settings) -> Estimate:
+def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
     """Fit by a closed form, `split`, `pooled` or `paired`.
 
     Direction from eq. 3, scale from a likelihood along it, covariance from both.
@@ -344,7 +344,7 @@ def scale_notes(converged: bool) -> list[Note]:
     return [(NotConvergedWarning, text)]
 
 
-def side_basis(data: DataOfFit, penalty: np.ndarray) -> Basis:
+def side_basis(data: FitData, penalty: np.ndarray) -> Basis:
     """Whether comparisons tell the side effect from the features.
 
     They do not if, in some direction, left is ahead by the same amount in every comparison: that is
@@ -561,7 +561,7 @@ class ClosedFormTerms:
 
 
 def _with_covariance(
-    data: DataOfFit, settings: Settings, estimate: Estimate, direction: Direction, scale: Scale
+    data: FitData, settings: Settings, estimate: Estimate, direction: Direction, scale: Scale
 ) -> Estimate:
     """The estimate with the covariance of its coefficients, and with a look at the pairing."""
     b = direction.b
@@ -593,7 +593,7 @@ def guard_variance(form: ScaledClosedForm, estimate: Estimate) -> np.ndarray:
 
 
 def closed_covariance(
-    data: SumsOfFit,
+    data: FitSums,
     settings: Settings,
     form: ScaledClosedForm,
     sums: ClosedFormSums,

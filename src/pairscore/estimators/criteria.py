@@ -10,7 +10,7 @@ from pairscore.core.differences import Differences
 from pairscore.core.ties import TieRule
 from pairscore.errors import NoLikelihoodError, NotConvergedWarning, SeparationWarning
 from pairscore.estimators.agreement import differences_along
-from pairscore.estimators.fit_data import DataOfFit
+from pairscore.estimators.fit_data import FitData
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
@@ -112,7 +112,7 @@ def kept_likelihood(likelihood: Likelihood | None) -> Likelihood:
 
 
 def likelihood_of(
-    data: DataOfFit, result: "Estimate", differences: Differences, source: "Comparisons | str"
+    data: FitData, result: "Estimate", differences: Differences, source: "Comparisons | str"
 ) -> Likelihood:
     """Of the comparisons that a fit is to, an item with itself left out.
 

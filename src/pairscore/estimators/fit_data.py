@@ -1,14 +1,14 @@
 """The data of a fit: what every estimator asks of its comparisons and items, as sums.
 
-Estimators are written once, on :class:`DataOfFit`. It knows its items (a table that sums over its
-rows) and what sums say of both (:class:`SumsOfFit`, all that several sites together know), and it
+Estimators are written once, on :class:`FitData`. It knows its items (a table that sums over its
+rows) and what sums say of both (:class:`FitSums`, all that several sites together know), and it
 sums over its comparisons, in three ways:
 
     along       differences along a score: for scales, agreement and separation
     score       the derivative of the log-likelihood in the items' scores
     sum_pairs   a task over blocks of pairs, for whatever takes all comparisons of a pair together
 
-Here are the data of a table in memory (:class:`FitData`): one block, which is kept. Those of a
+Here are the data of a table in memory (:class:`TableData`): one block, which is kept. Those of a
 stream are :class:`pairscore.streaming.data.StreamData`: many blocks, read when they are needed, and
 a sample of the comparisons to start from.
 """
@@ -137,7 +137,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selection:
     """Of the comparisons of two items, those that some cut touches, or those that none does."""
 
     cuts: tuple[Cut, ...]
@@ -274,7 +274,7 @@ class CountTask:
 # -- the data of a fit -------------------------------------------------------------------------
 
 
-class SumsOfFit(Protocol):
+class FitSums(Protocol):
     """What is known of the data of a fit from sums: M comparisons of N items with d features."""
 
     @property
@@ -346,7 +346,7 @@ class SumsOfFit(Protocol):
         ...
 
 
-class DataOfFit(SumsOfFit, Protocol):
+class FitData(FitSums, Protocol):
     """What an estimator asks of its data: sums, and passes over the comparisons."""
 
     @property
@@ -355,7 +355,7 @@ class DataOfFit(SumsOfFit, Protocol):
         ...
 
     @property
-    def sample(self) -> "FitData | None":
+    def sample(self) -> "TableData | None":
         """Some of the comparisons in memory, with the moments of all; None if all are there."""
         ...
 
@@ -382,7 +382,7 @@ class DataOfFit(SumsOfFit, Protocol):
         """The total of a task over the blocks of items; ``stage`` is what progress calls it."""
         ...
 
-    def part(self, choice: Choice) -> "DataOfFit":
+    def part(self, choice: Selection) -> "FitData":
         """Some of the comparisons, with sums of their own."""
         ...
 
@@ -397,7 +397,7 @@ class ItemSums:
 
 
 @dataclass(frozen=True)
-class FitData:
+class TableData:
     """The comparisons of one fit in memory, with the sums that several steps share.
 
     Parameters
@@ -585,7 +585,7 @@ class FitData:
     def along(self, scores: np.ndarray, shift: float = 0.0, distinct: bool = False) -> Along:
         """Comparisons along scores (N), with what left has more."""
         if distinct:
-            return self.part(Choice((), touched=False)).along(scores, shift)
+            return self.part(Selection((), touched=False)).along(scores, shift)
         votes, x = self.comparisons, self.differences(scores, shift)
         return along_comparisons(
             x, votes.left, votes.right, votes.outcome, self.amount, len(scores)
@@ -612,7 +612,7 @@ class FitData:
         """The task, called with all pairs."""
         return task(WholeBlock(self.tile))
 
-    def part(self, choice: Choice) -> "FitData":
+    def part(self, choice: Selection) -> "TableData":
         """Some of the comparisons."""
         votes = self.comparisons
         rows = choice.mask(votes.left, votes.right, self.amount)
@@ -651,7 +651,7 @@ def size_of_information(n_comparisons: float, link: Link) -> float:
     return 8 * n_comparisons * float(link.pdf(0.0)) ** 2
 
 
-def leverage_whitener(data: SumsOfFit, settings: Settings) -> np.ndarray:
+def leverage_whitener(data: FitSums, settings: Settings) -> np.ndarray:
     """W (d x r) with W' (X~'KX~ + ridge) W = I, X~ the centred items and K their exposures.
 
     It tells how far an item can pull the fit towards itself, which a ridge holds back.
@@ -662,7 +662,7 @@ def leverage_whitener(data: SumsOfFit, settings: Settings) -> np.ndarray:
 
 
 def jackknife_of_items(
-    data: DataOfFit, settings: Settings, total: SumsOfFit | None = None
+    data: FitData, settings: Settings, total: FitSums | None = None
 ) -> np.ndarray:
     """1 / (1 - leverage) of every item (N); see :func:`pairscore.core.sandwich.inflation_of`.
 
@@ -677,6 +677,6 @@ def jackknife_of_items(
     return inflation_of(along, exposures, table.own_columns(exposures, center), center.total)
 
 
-def parameter_units(data: SumsOfFit) -> np.ndarray:
+def parameter_units(data: FitSums) -> np.ndarray:
     """Standard deviations of the features, and 1 for the side effect: (d) or (d + 1)."""
     return np.append(data.item_moments.sd, [1.0] * data.keep_sides)

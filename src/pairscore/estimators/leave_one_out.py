@@ -25,7 +25,7 @@ from pairscore.errors import ManyFeaturesWarning, plural
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
-    from pairscore.estimators.fit_data import FitData
+    from pairscore.estimators.fit_data import TableData
     from pairscore.estimators.results import Estimate, Note
 
 FEWEST_ITEMS = 10  # with fewer, leaving one out says little of new ones
@@ -67,7 +67,7 @@ class NewItems:
         return loses or self.log_loss >= COIN_LOSS + LOST_LOSS
 
 
-def has_many_features(data: "FitData") -> bool:
+def has_many_features(data: "TableData") -> bool:
     """Whether features are so many beside items that new items may do far worse."""
     enough = data.has_items and data.n_items >= FEWEST_ITEMS
     return enough and data.n_items < ITEMS_PER_FEATURE * data.X.shape[1]
@@ -90,13 +90,13 @@ def many_features_note(
 
 
 def expect_of_new_items(
-    data: "FitData", method: str, law: OutcomeLaw, estimate: "Estimate", sharpness: np.ndarray
+    data: "TableData", method: str, law: OutcomeLaw, estimate: "Estimate", sharpness: np.ndarray
 ) -> NewItems | None:
     """Accuracy and log-loss on new items, by leaving out each item of the fit once.
 
     Parameters
     ----------
-    data, method, estimate : FitData, name of the method, Estimate
+    data, method, estimate : TableData, name of the method, Estimate
         Without effects of items.
     law : OutcomeLaw
         How a comparison ends.
@@ -128,7 +128,7 @@ def expect_of_new_items(
 
 
 def _likelihood_equations(
-    data: "FitData", law: OutcomeLaw, estimate: "Estimate", sharpness: np.ndarray
+    data: "TableData", law: OutcomeLaw, estimate: "Estimate", sharpness: np.ndarray
 ) -> Equations:
     """u_p = r_p (x_low - x_high), r the derivative of the log-likelihood in the difference."""
     votes, amount, n = data.comparisons, data.amount, len(data.X)
@@ -140,7 +140,7 @@ def _likelihood_equations(
     return pairs, PairContributions(net, -net, np.empty((len(net), 0))), weight, True
 
 
-def _closed_form_equations(data: "FitData", method: str, b: np.ndarray) -> Equations:
+def _closed_form_equations(data: "TableData", method: str, b: np.ndarray) -> Equations:
     """Those of a closed form b (see :func:`~pairscore.estimators.closed_form.contributions`)."""
     pairs = data.pairs
     score = data.X @ b - data.item_moments.mean @ b

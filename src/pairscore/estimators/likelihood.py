@@ -36,11 +36,11 @@ from pairscore.core.scale import fit_scale, initial_factor
 from pairscore.core.sums import Sums
 from pairscore.errors import NotConvergedWarning, plural
 from pairscore.estimators.fit_data import (
-    Choice,
     Cut,
-    DataOfFit,
     FitData,
-    SumsOfFit,
+    FitSums,
+    Selection,
+    TableData,
     Tile,
     jackknife_of_items,
     parameter_units,
@@ -107,7 +107,7 @@ class LikelihoodEquations:
     side_effect: float
 
     @classmethod
-    def of_theta(cls, data: DataOfFit, theta: np.ndarray, link: Link) -> "LikelihoodEquations":
+    def of_theta(cls, data: FitData, theta: np.ndarray, link: Link) -> "LikelihoodEquations":
         """At coefficients and side effect."""
         d = len(data.feature_names)
         return cls(link, data.table.times(theta[:d]), float(theta[d:].sum()))
@@ -173,7 +173,7 @@ class LikelihoodTerms:
         return LikelihoodSums(expected, observed, tied)
 
 
-def hessian_at(data: DataOfFit, theta: np.ndarray, link: Link) -> tuple[np.ndarray, bool]:
+def hessian_at(data: FitData, theta: np.ndarray, link: Link) -> tuple[np.ndarray, bool]:
     """Minus the second derivative of the log-likelihood (d + side), and whether it is that.
 
     Where a link is not log-concave, it may be indefinite; then it is the expected information.
@@ -213,7 +213,7 @@ class LikelihoodLoss:
 
     Parameters
     ----------
-    data : DataOfFit
+    data : FitData
     link : Link
     transform : array (d or d + 1) x r
         T, so that all parameters have similar curvature.
@@ -225,7 +225,7 @@ class LikelihoodLoss:
         Gap to the minimum, in units of the weight of a pair, that one more step closes.
     """
 
-    data: DataOfFit
+    data: FitData
     link: Link
     transform: np.ndarray
     ridge: np.ndarray
@@ -309,7 +309,7 @@ class ConjugateGradients:
     collinear, the equations are solved with the Hessian itself.
     """
 
-    data: FitData
+    data: TableData
 
     def direction(
         self, loss: LikelihoodLoss, params: np.ndarray, gradient: np.ndarray, precision: float
@@ -432,7 +432,7 @@ def maximise(loss: LikelihoodLoss, start: np.ndarray, max_iter: int = 100) -> Op
 
 
 def maximum(
-    data: DataOfFit, settings: Settings, start: np.ndarray, side_ridge: float = 0.0
+    data: FitData, settings: Settings, start: np.ndarray, side_ridge: float = 0.0
 ) -> Optimum:
     """The maximum of the likelihood with the ridge of the settings, if there is one.
 
@@ -457,7 +457,7 @@ def maximum(
 
 
 def _climb(
-    data: DataOfFit, settings: Settings, T: np.ndarray, ridge: np.ndarray, start: np.ndarray
+    data: FitData, settings: Settings, T: np.ndarray, ridge: np.ndarray, start: np.ndarray
 ) -> Optimum:
     """The maximum with a ridge (d + side): by Newton's method in memory, else by passes."""
     if data.sample is not None:
@@ -467,13 +467,13 @@ def _climb(
     return maximise(loss, start, settings.max_iter)
 
 
-def _share_of_sample(data: DataOfFit, sample: FitData) -> float:
+def _share_of_sample(data: FitData, sample: TableData) -> float:
     return float(sample.amount.sum()) / data.tally.n_comparisons
 
 
 def _maximum_in_sample(
-    data: DataOfFit,
-    sample: FitData,
+    data: FitData,
+    sample: TableData,
     settings: Settings,
     T: np.ndarray,
     ridge: np.ndarray,
@@ -495,8 +495,8 @@ def _maximum_in_sample(
 
 
 def _climb_by_passes(
-    data: DataOfFit,
-    sample: FitData,
+    data: FitData,
+    sample: TableData,
     settings: Settings,
     T: np.ndarray,
     ridge: np.ndarray,
@@ -527,14 +527,14 @@ def _safe_inverse(hessian: np.ndarray) -> np.ndarray:
     return (vectors / np.maximum(values, least)) @ vectors.T
 
 
-def item_basis(data: DataOfFit, settings: Settings) -> Basis:
+def item_basis(data: FitData, settings: Settings) -> Basis:
     """Whiten the scatter of the items, with the ridge."""
     center = data.item_moments
     penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
     return whitening_basis(center.scatter + np.diag(penalty), center.sd)
 
 
-def likelihood_basis(data: DataOfFit, settings: Settings) -> Basis:
+def likelihood_basis(data: FitData, settings: Settings) -> Basis:
     """Coordinates of the coefficients in which the Hessian is close to a multiple of the identity.
 
     Those of the items, or of the differences of items that met where these are alike; their scatter
@@ -550,7 +550,7 @@ def likelihood_basis(data: DataOfFit, settings: Settings) -> Basis:
     return whitening_basis(scatter, center.sd, center.total)
 
 
-def are_alike(data: FitData, whitener: np.ndarray, penalty: np.ndarray) -> bool:
+def are_alike(data: TableData, whitener: np.ndarray, penalty: np.ndarray) -> bool:
     """Whether items that met are alike in some direction, as a few comparisons show it.
 
     In coordinates in which the scatter of the items is the identity, the differences of random
@@ -569,7 +569,7 @@ def are_alike(data: FitData, whitener: np.ndarray, penalty: np.ndarray) -> bool:
     return bool(np.linalg.eigvalsh(seen + held)[0] < SMALLEST_SPREAD)
 
 
-def first_guess(data: DataOfFit, settings: Settings) -> np.ndarray:
+def first_guess(data: FitData, settings: Settings) -> np.ndarray:
     """Coefficients and side effect to start from: the pooled closed form, or an earlier fit's."""
     center, side = data.item_moments, 0.0
     if data.start is not None:
@@ -598,7 +598,7 @@ def clip_start(start: np.ndarray, sd: np.ndarray) -> np.ndarray:
 # -- the fit -----------------------------------------------------------------------------------
 
 
-def fit_likelihood(data: DataOfFit, settings: Settings) -> Estimate:
+def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     """Fit by maximum likelihood, started from the pooled closed form or from ``data.start``.
 
     Where data are separated a ridge of SEPARATION_L2 holds the directions that are, and a note says
@@ -619,7 +619,7 @@ def fit_likelihood(data: DataOfFit, settings: Settings) -> Estimate:
 
 
 def fit_separated(
-    data: DataOfFit, settings: Settings, direction: np.ndarray, start: np.ndarray
+    data: FitData, settings: Settings, direction: np.ndarray, start: np.ndarray
 ) -> Estimate:
     """The fit of data that are separated along a ``direction`` that Newton's method took.
 
@@ -628,16 +628,16 @@ def fit_separated(
     """
     unit = parameter_units(data)
     cuts: tuple[Cut, ...] = (explained_cut(data, direction, unit),)
-    others = data.part(Choice(cuts, touched=False))
+    others = data.part(Selection(cuts, touched=False))
     rest = None
     while rest is None and others.tally.exposures.any():
         rest = maximum(others, settings, start)
         if rest.separated:
             cuts = (*cuts, explained_cut(others, rest.theta, unit))
-            others = data.part(Choice(cuts, touched=False))
+            others = data.part(Selection(cuts, touched=False))
             rest = None
     directions = separated_directions(data, others)
-    explained = data.part(Choice(cuts, touched=True))
+    explained = data.part(Selection(cuts, touched=True))
     origin = np.zeros(len(unit)) if rest is None else rest.theta
     prior = SEPARATION_L2 * data.weight_unit * unit**2
     held = held_optimum(explained, settings, prior, directions, origin)
@@ -659,7 +659,7 @@ def fit_separated(
 
 
 def held_optimum(
-    data: DataOfFit,
+    data: FitData,
     settings: Settings,
     ridge: np.ndarray,
     directions: np.ndarray,
@@ -675,7 +675,7 @@ def held_optimum(
 
 
 def curvature(
-    data: DataOfFit, settings: Settings, optimum: Optimum, directions: np.ndarray | None = None
+    data: FitData, settings: Settings, optimum: Optimum, directions: np.ndarray | None = None
 ) -> Curvature:
     """The Hessian at the maximum says what is determined, and how well.
 
@@ -693,7 +693,7 @@ def curvature(
 
 
 def curvature_of_sums(
-    data: SumsOfFit,
+    data: FitSums,
     settings: Settings,
     sums: LikelihoodSums,
     robust: np.ndarray | None,
@@ -730,7 +730,7 @@ def observed_basis(observed: np.ndarray, expected: Basis, directions: np.ndarray
     return basis_within(observed, expected.unit, directions)
 
 
-def likelihood_estimate(data: SumsOfFit, optimum: Optimum, found: Curvature) -> Estimate:
+def likelihood_estimate(data: FitSums, optimum: Optimum, found: Curvature) -> Estimate:
     """Coefficients and side effect, in the terms of a model."""
     d, basis = len(data.feature_names), found.basis
     theta = basis.smallest(optimum.theta)  # same likelihood

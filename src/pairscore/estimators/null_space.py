@@ -8,7 +8,7 @@ import numpy as np
 
 from pairscore.core.moments import centred_blocks
 from pairscore.core.pair_graph import difference_scatter
-from pairscore.estimators.fit_data import Block, DataOfFit, FitData, SumsOfFit
+from pairscore.estimators.fit_data import Block, FitData, FitSums, TableData
 from pairscore.estimators.settings import Settings
 
 SMALLEST_IN_FEW = 1e-6  # eigenvalue, relative to the largest, that a few comparisons show clearly
@@ -16,7 +16,7 @@ SMALLEST_VARIANCE = 1e-8  # of compared items along a direction of length one, t
 NO_DIFFERENCE = 1e-12  # mean square of differences, over the variance of the items: rounding errors
 
 
-def never_differing(data: DataOfFit, settings: Settings) -> np.ndarray:
+def never_differing(data: FitData, settings: Settings) -> np.ndarray:
     """Directions v (d x k), which a fit gives a number, with v'x equal in any two items that met.
 
     Likelihood and `paired` leave them open unless a ridge puts them at zero; `pooled` and `split`,
@@ -51,7 +51,7 @@ def gives_numbers(settings: Settings) -> bool:
     return settings.l2 > 0 or settings.method in ("pooled", "split")
 
 
-def never_differing_in_sums(data: SumsOfFit, settings: Settings) -> np.ndarray:
+def never_differing_in_sums(data: FitSums, settings: Settings) -> np.ndarray:
     """The same as :func:`never_differing` by the scatter of differences, without comparisons.
 
     A feature of whole sites, for one. Combinations are looked for beside a ridge too: how many
@@ -67,15 +67,15 @@ def never_differing_in_sums(data: SumsOfFit, settings: Settings) -> np.ndarray:
     )
 
 
-def memory_of(data: DataOfFit) -> FitData:
+def memory_of(data: FitData) -> TableData:
     """The comparisons that are in memory: a sample, or all of them."""
     if data.sample is not None:
         return data.sample
-    assert isinstance(data, FitData)
+    assert isinstance(data, TableData)
     return data
 
 
-def open_in_few(data: FitData, features: np.ndarray) -> np.ndarray:
+def open_in_few(data: TableData, features: np.ndarray) -> np.ndarray:
     """Directions of some features (r x k) in which a few comparisons do not differ clearly.
 
     Most data show in these that there are none; else all comparisons have to be looked at.
@@ -121,7 +121,7 @@ class PlacesTask:
         return total
 
 
-def without_difference(directions: np.ndarray, data: DataOfFit) -> np.ndarray:
+def without_difference(directions: np.ndarray, data: FitData) -> np.ndarray:
     """Those of some directions (d x k) in which items differ, but no two that met."""
     number = 0.5 * float(data.tally.exposures.sum())
 

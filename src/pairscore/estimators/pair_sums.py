@@ -18,7 +18,7 @@ from pairscore.core.sandwich import (
     times_too_often,
 )
 from pairscore.core.sums import Sums
-from pairscore.estimators.fit_data import Block, DataOfFit, Tile
+from pairscore.estimators.fit_data import Block, FitData, Tile
 
 
 class TileTerms(Protocol):
@@ -136,7 +136,7 @@ def _scatters(tile: Tile, weights: np.ndarray, u: DyadicContributions, times: np
 
 
 def sum_equations(
-    data: DataOfFit, equations: Equations, size: int, inflation: np.ndarray | None
+    data: FitData, equations: Equations, size: int, inflation: np.ndarray | None
 ) -> tuple[Any, np.ndarray | None]:
     """The sums of ``size`` equations, and their item-robust meat if ``inflation`` (N) is given."""
     total: PairSums = data.sum_pairs(PairTask(equations, size, inflation), "Intervals")

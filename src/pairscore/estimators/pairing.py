@@ -13,7 +13,7 @@ from pairscore.core.quantiles import chi_square_p
 from pairscore.errors import PairsNotRandomWarning
 
 if TYPE_CHECKING:
-    from pairscore.estimators.fit_data import DataOfFit
+    from pairscore.estimators.fit_data import FitData
     from pairscore.estimators.results import Note
 
 SIGNIFICANCE = 1e-4  # random partners look otherwise in one of ten thousand studies
@@ -89,7 +89,7 @@ class Pairing:
         )
 
 
-def pairing_of_data(data: "DataOfFit", method: str) -> Pairing:
+def pairing_of_data(data: "FitData", method: str) -> Pairing:
     """Compare the difference covariance with the item covariance, and both with the method's.
 
     In whitened coordinates let C = sum_p n_p (z_low z_high' + z_high z_low') / 2M. If partners are

@@ -416,7 +416,7 @@ class OutcomeFacts:
 
 
 @dataclass(frozen=True)
-class JudgePanel:
+class PanelFacts:
     """What is known of the judges, and for which judges intervals hold; models saved before it was
     kept know nothing.
 
@@ -475,7 +475,7 @@ class Fit:
         What the data do not determine.
     outcomes : OutcomeFacts
         How far comparisons agree with the score, and ties.
-    panel : JudgePanel
+    panel : PanelFacts
         Judges, and for whom intervals hold.
     covariance, effects_covariance : ndarray of shape (d, d), and (d + k, k), or None
         Of the coefficients; of the k ``effects``, or the side effect, with these and each other.
@@ -519,7 +519,7 @@ class Fit:
     notes: list[str]
     n_iter: int
     guard: float
-    panel: JudgePanel = field(default_factory=JudgePanel)
+    panel: PanelFacts = field(default_factory=PanelFacts)
     closed_form_coef: np.ndarray | None = None
     covariance: np.ndarray | None = None
     std_errors: np.ndarray | None = None
@@ -699,7 +699,7 @@ PARTS: dict[str, type] = {
     "features": FeatureFacts,
     "open": OpenCoefficients,
     "outcomes": OutcomeFacts,
-    "panel": JudgePanel,
+    "panel": PanelFacts,
 }
 
 

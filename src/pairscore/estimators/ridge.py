@@ -38,7 +38,7 @@ from pairscore.estimators.closed_form import (
     link_scale,
     shrink_covariance,
 )
-from pairscore.estimators.fit_data import FitData, along_comparisons
+from pairscore.estimators.fit_data import TableData, along_comparisons
 from pairscore.estimators.penalty import ridge_penalty
 from pairscore.estimators.settings import Settings
 
@@ -179,7 +179,7 @@ Tested = list[tuple[PairRows, np.ndarray]]  # held-out rows, and parameters of a
 
 
 def choose_ridge(
-    data: FitData,
+    data: TableData,
     settings: Settings,
     rng: np.random.Generator,
     item_groups: np.ndarray | None,
@@ -258,7 +258,7 @@ class RidgePath(ABC):
 
 
 def ridge_of_deals(
-    data: FitData,
+    data: TableData,
     path: RidgePath,
     deal: Deal,
     workers: Workers = ALONE,
@@ -515,7 +515,7 @@ def deal_comparisons(rows: PairRows, cells: Cells, rng: np.random.Generator) -> 
             yield train, test
 
 
-def path_of(data: FitData, settings: Settings) -> RidgePath:
+def path_of(data: TableData, settings: Settings) -> RidgePath:
     """How the method is fitted with all ridges to a part of the comparisons."""
     X, pairs, link = data.X, data.pairs, settings.link
     if settings.method == "mle":

@@ -18,7 +18,7 @@ from pairscore.errors import (
     SeparatedFeaturesWarning,
     first_few,
 )
-from pairscore.estimators.fit_data import Choice, Cut, DataOfFit, Gains, parameter_units
+from pairscore.estimators.fit_data import Cut, FitData, Gains, Selection, parameter_units
 from pairscore.estimators.null_space import memory_of
 from pairscore.estimators.penalty import SEPARATION_L2, WEAK_L2
 from pairscore.estimators.recession import Recession, least_certain
@@ -38,14 +38,14 @@ UNBEATEN = "some items won, or lost, every comparison with the others"
 SEPARATED = "some direction in the features (or the side) explains every comparison that it touches"
 
 
-def gains_along(data: DataOfFit, direction: np.ndarray) -> tuple[Gains, Cut]:
+def gains_along(data: FitData, direction: np.ndarray) -> tuple[Gains, Cut]:
     """What a step along (coefficients, side effect) adds to winners; a cut by any gain at all."""
     d = len(data.feature_names)
     scores, shift = data.table.times(direction[:d]), float(direction[d:].sum())
     return data.gains(scores, shift), Cut(scores, shift, 0.0)
 
 
-def separates(data: DataOfFit, direction: np.ndarray) -> bool:
+def separates(data: FitData, direction: np.ndarray) -> bool:
     """Whether moving along ``direction`` for ever makes no comparison worse, and some better.
 
     This is separation, up to what the direction is off. A sample nearly always shows that it is
@@ -63,7 +63,7 @@ def _is_worse(gains: Gains) -> bool:
     return gains.decided.low < -worst or gains.tied.high > worst
 
 
-def unseen(data: DataOfFit) -> np.ndarray:
+def unseen(data: FitData) -> np.ndarray:
     """The directions (d + side) x r that the comparisons do not see.
 
     They are orthonormal in units of :func:`parameter_units`.
@@ -71,7 +71,7 @@ def unseen(data: DataOfFit) -> np.ndarray:
     return _unseen_in(data, parameter_units(data))
 
 
-def _unseen_in(data: DataOfFit, unit: np.ndarray) -> np.ndarray:
+def _unseen_in(data: FitData, unit: np.ndarray) -> np.ndarray:
     """The same in units of a parameter that are given: those of all comparisons, of which these
     are some."""
     size = float(data.tally.exposures.sum())
@@ -81,7 +81,7 @@ def _unseen_in(data: DataOfFit, unit: np.ndarray) -> np.ndarray:
     return basis.open_directions * basis.unit[:, None]
 
 
-def explained_cut(data: DataOfFit, direction: np.ndarray, unit: np.ndarray) -> Cut:
+def explained_cut(data: FitData, direction: np.ndarray, unit: np.ndarray) -> Cut:
     """The comparisons that a step of Newton's method explains.
 
     The step (d + side) is only close to a direction along which nothing becomes less likely. So it
@@ -93,15 +93,15 @@ def explained_cut(data: DataOfFit, direction: np.ndarray, unit: np.ndarray) -> C
     unit = np.where(unit > 0, unit, 1.0)
     for smallest in SMALLEST_GAINS:
         cut = replace(cut, smallest=smallest * gains.largest)
-        free = _unseen_in(data.part(Choice((cut,), touched=False)), unit)
+        free = _unseen_in(data.part(Selection((cut,), touched=False)), unit)
         exact = free @ (free.T @ (unit * direction)) / unit
-        along, _ = gains_along(data.part(Choice((cut,), touched=True)), exact)
+        along, _ = gains_along(data.part(Selection((cut,), touched=True)), exact)
         if along.decided.low > NO_GAIN * along.decided.high:
             return cut
     return replace(cut, smallest=-1.0)  # all of them
 
 
-def separated_directions(data: DataOfFit, others: DataOfFit) -> np.ndarray:
+def separated_directions(data: FitData, others: FitData) -> np.ndarray:
     """The directions (d + side) x r that only explained comparisons see, in their own units.
 
     ``others`` are the comparisons that are not explained.
@@ -118,8 +118,8 @@ def directions_between(free: np.ndarray, never_seen: np.ndarray, unit: np.ndarra
 
 
 def recession_of(
-    data: DataOfFit,
-    explained: DataOfFit,
+    data: FitData,
+    explained: FitData,
     directions: np.ndarray,
     theta: np.ndarray,
     origin: np.ndarray,
@@ -151,7 +151,7 @@ def _scores_and_shift(X: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, flo
 
 
 def closed_recession(
-    data: DataOfFit, b: np.ndarray, threshold: float, theta: np.ndarray, only_side: bool
+    data: FitData, b: np.ndarray, threshold: float, theta: np.ndarray, only_side: bool
 ) -> Recession:
     """What comparisons say that some scale of a closed form b, or some side, explains.
 
@@ -165,12 +165,12 @@ def closed_recession(
     direction = np.append(b, [-threshold] * data.keep_sides)
     gains, cut = gains_along(data, direction)
     cut = replace(cut, smallest=NO_GAIN * gains.largest)
-    explained = data.part(Choice((cut,), touched=True))
-    directions = separated_directions(data, data.part(Choice((cut,), touched=False)))
+    explained = data.part(Selection((cut,), touched=True))
+    directions = separated_directions(data, data.part(Selection((cut,), touched=False)))
     return recession_of(data, explained, directions, theta, theta)
 
 
-def recession_of_side(data: DataOfFit, side: np.ndarray, theta: np.ndarray) -> Recession:
+def recession_of_side(data: FitData, side: np.ndarray, theta: np.ndarray) -> Recession:
     """Of comparisons that all went to one side, by the direction (d + 1) of the side effect."""
     return recession_of(data, data, side[:, None], theta, theta * (1 - side))
 
@@ -219,7 +219,7 @@ def carry_over(rest: Curvature, held: Curvature) -> Curvature:
     return Curvature(basis, information, covariance)
 
 
-def parameter_names(data: DataOfFit, mask: np.ndarray) -> list[str]:
+def parameter_names(data: FitData, mask: np.ndarray) -> list[str]:
     """Names of some of the features and of the side effect, by a mask (d + side)."""
     names = [*data.feature_names, *[SIDE] * data.keep_sides]
     return [name for name, chosen in zip(names, mask, strict=True) if chosen]

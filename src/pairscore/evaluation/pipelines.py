@@ -22,7 +22,7 @@ from pairscore.data.folds import feature_keys
 from pairscore.data.items import Items, one_row, read_items
 from pairscore.data.splitters import OnItems
 from pairscore.errors import PairscoreError
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import Fit
 from pairscore.model.differences import Difference, pair_differences
@@ -220,7 +220,7 @@ def _in_own_features(fit: Fit, items: Items, B: np.ndarray, b: np.ndarray) -> Fi
         )
     data = fit.comparisons
     assert data is not None  # every fit to items has them
-    tally = FitData(data, keep_sides=False).tally
+    tally = TableData(data, keep_sides=False).tally
     center = spread(items.values, tally.exposures)
     mean = center.mean + np.linalg.pinv(B) @ (fit.features.mean - B @ center.mean - b)
     low, high = feature_range(items.values, data.compared)

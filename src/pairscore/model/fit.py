@@ -17,7 +17,7 @@ from pairscore.estimators.agreement import agreement_of, differences_along
 from pairscore.estimators.checks import n_counted, refuse_lost_digits, refuse_too_many_features
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.criteria import likelihood_of
-from pairscore.estimators.fit_data import DataOfFit, FitData
+from pairscore.estimators.fit_data import FitData, TableData
 from pairscore.estimators.leave_one_out import (
     NewItems,
     expect_of_new_items,
@@ -44,7 +44,7 @@ from pairscore.model.record import record_of
 
 NOBODY_KNOWN = "a matrix of differences does not say who was compared"
 SAMPLED_ROWS = 256  # items whose digits are looked at before those of all
-Estimator = Callable[[FitData, Settings], Estimate]
+Estimator = Callable[[TableData, Settings], Estimate]
 
 
 def fit_comparisons(
@@ -84,7 +84,7 @@ def fit_comparisons(
     used = without_ties(data, settings.method) if settings.ties == "drop" else data
     used = used.with_relative_weights()
     with one_blas_thread:
-        fit_data = FitData(used, settings.side_effect, has_items, start)
+        fit_data = TableData(used, settings.side_effect, has_items, start)
         result = estimate(fit_data, settings, item_groups, ridge, workers)
         fit = _keep(fit_data, result, has_items)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
@@ -116,7 +116,7 @@ def _of_all(data: Comparisons, has_items: bool) -> dict[str, Any]:
 
 
 def estimate(
-    fit_data: FitData,
+    fit_data: TableData,
     settings: Settings,
     item_groups: np.ndarray | None = None,
     ridge: RidgeCurve | None = None,
@@ -160,7 +160,7 @@ def estimate(
     )
 
 
-def _new_items(data: FitData, settings: Settings, result: Estimate) -> NewItems | None:
+def _new_items(data: TableData, settings: Settings, result: Estimate) -> NewItems | None:
     """What to expect of new items, where features are many; None where it is not known."""
     if settings.inference is None or settings.item_effects or not has_many_features(data):
         return None
@@ -267,7 +267,7 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
 
 
 def keep_estimate(
-    data: DataOfFit,
+    data: FitData,
     result: Estimate,
     items: ComparedItems,
     source: Comparisons | str,
@@ -289,7 +289,7 @@ def keep_estimate(
     )
 
 
-def _keep(fit_data: FitData, result: Estimate, has_items: bool) -> Fit:
+def _keep(fit_data: TableData, result: Estimate, has_items: bool) -> Fit:
     """All that a model keeps of an estimate in memory."""
     data = fit_data.comparisons
     fit = keep_estimate(
@@ -352,7 +352,7 @@ def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
     }
 
 
-def ability_settings(data: FitData, settings: Settings) -> tuple[Settings, list[Note]]:
+def ability_settings(data: TableData, settings: Settings) -> tuple[Settings, list[Note]]:
     """Items without features have abilities: each its own, or effects if these were asked for.
 
     Errors are those of the model: nothing is left that would show how items differ from it.

@@ -21,7 +21,7 @@ from pairscore.errors import (
     UnbeatenItemsWarning,
     first_few,
 )
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, pairing_of_data
 from pairscore.estimators.results import REACH
 from pairscore.evaluation.auto_fit import IN_WORDS, word_list
@@ -156,7 +156,7 @@ def chance_p(model: RankRegression) -> float:
 
 
 def _pairing_check(model: RankRegression, data: Comparisons) -> Check:
-    study = FitData(data, keep_sides=False)
+    study = TableData(data, keep_sides=False)
     pairing = pairing_of_data(study, "paired")
     needed = model.method in ("split", "pooled")
     need = "needs random pairs; use mle or paired." if needed else "does not need random pairs."

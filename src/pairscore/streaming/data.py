@@ -23,13 +23,13 @@ from pairscore.errors import ColumnFoundWarning, PairscoreError, warn_caller
 from pairscore.estimators.fit_data import (
     Along,
     Block,
-    Choice,
     CountTask,
-    FitData,
     Gains,
     ItemSums,
     PairCounts,
     ScoreSums,
+    Selection,
+    TableData,
 )
 from pairscore.estimators.settings import Settings
 from pairscore.files.partitions import PARTITION_ROWS, FilePartition, Partition, partitions
@@ -102,7 +102,7 @@ class StreamData:
         The source itself, with the weights of its rows.
     center : Moments or None
         Where items are centred, if not at the mean of those that are compared here.
-    choices : tuple of Choice
+    selections : tuple of Selection
         Which of the comparisons these are.
     """
 
@@ -118,7 +118,7 @@ class StreamData:
     covariance_items: np.ndarray | None = None
     has_items: bool = True
     center: Moments | None = None
-    choices: tuple[Choice, ...] = ()
+    selections: tuple[Selection, ...] = ()
 
     @property
     def start(self) -> None:
@@ -186,7 +186,7 @@ class StreamData:
         return int(np.count_nonzero(self.tally.exposures))
 
     @cached_property
-    def sample(self) -> FitData:
+    def sample(self) -> TableData:
         """The comparisons of the sample, with the sums of all comparisons where these are known."""
         rows, items, tally = self.first.sample, self.items, self.tally
         left, right = rows.left, rows.right
@@ -197,7 +197,7 @@ class StreamData:
             tally = Tally(tally.net_wins[seen], tally.exposures[seen], tally.n_comparisons)
         votes = Votes(left, right, rows.outcome, weight=rows.amount)
         of_all = ItemSums(tally, self.item_moments, self.label_sum)
-        return FitData(Comparisons.of(items, votes), self.keep_sides, of_all=of_all)
+        return TableData(Comparisons.of(items, votes), self.keep_sides, of_all=of_all)
 
     @property
     def has_weights(self) -> bool:
@@ -233,7 +233,7 @@ class StreamData:
         """The comparisons in tiles."""
         mean = (self.center or self.item_moments).mean
         where = self.spill(), len(self.parts), self.X, mean
-        return Tiles(*where, self.keep_sides, self.n_tied > 0, self.choices)
+        return Tiles(*where, self.keep_sides, self.n_tied > 0, self.selections)
 
     def sum_pairs(self, task: Callable[[Block], Any], stage: str) -> Any:
         """The total of a task over the blocks of items."""
@@ -250,7 +250,7 @@ class StreamData:
         total: PairCounts = self.sum_pairs(task, "Pairs")
         return total
 
-    def part(self, choice: Choice) -> "StreamData":
+    def part(self, choice: Selection) -> "StreamData":
         """Some of the comparisons, with their own sums and a sample of their own."""
         reader = ChosenRows(self.reader, choice)
         size = max(len(self.first.sample), 1)
@@ -258,8 +258,10 @@ class StreamData:
         while (more := 1 + max(int(first.n_rows) - 1, 0) // size) != stride:  # they may be few
             first = self.run("Separation", TallyTask(reader, len(self.items), more))
             stride = more
-        choices = (*self.choices, choice)
-        return replace(self, first=first, rows=SourceRows(reader), reader=reader, choices=choices)
+        selections = (*self.selections, choice)
+        return replace(
+            self, first=first, rows=SourceRows(reader), reader=reader, selections=selections
+        )
 
 
 @dataclass(frozen=True)
@@ -267,7 +269,7 @@ class ChosenRows:
     """The chosen comparisons of a source (:class:`pairscore.streaming.rows.RowReader`)."""
 
     reader: Reader
-    choice: Choice
+    choice: Selection
     drop_ties: ClassVar[bool] = False  # they are left out already, if so asked
     self_pairs: ClassVar[str] = "error"
 
@@ -300,7 +302,7 @@ def fingerprint(data: StreamData) -> str:
 
 
 @dataclass(frozen=True)
-class Source:
+class StreamSource:
     """The data that a fit was given; see :func:`pairscore.streaming.fit.fit_stream`."""
 
     items: Any
@@ -314,7 +316,7 @@ class Source:
 class Job:
     """What was asked for, until the first pass is done."""
 
-    source: Source
+    source: StreamSource
     settings: Settings
     memory: float
     engine: Engine

@@ -28,7 +28,7 @@ from pairscore.model.notes import (
 from pairscore.model.record import record_of
 from pairscore.model.regression import RankRegression
 from pairscore.streaming.connect import connected
-from pairscore.streaming.data import Job, Source, StreamData, fingerprint
+from pairscore.streaming.data import Job, StreamData, StreamSource, fingerprint
 from pairscore.streaming.engines import bytes_of
 from pairscore.streaming.passes import Checkpoint, refuse_settings
 from pairscore.streaming.progress import Progress
@@ -131,7 +131,7 @@ def fit_stream(
     if settings.inference == "auto":
         settings = replace(settings, inference="items")
     size, folder = bytes_of(memory), None if scratch is None else str(Path(scratch).absolute())
-    source = Source(items, comparisons, self_pairs, covariance_items, columns)
+    source = StreamSource(items, comparisons, self_pairs, covariance_items, columns)
     with ExitStack() as stack:
         where = stack.enter_context(connected(engine, n_jobs))
         job = Job(source, settings, size, where, progress, checkpoint, folder)

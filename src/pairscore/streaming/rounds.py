@@ -43,7 +43,7 @@ from pairscore.estimators.pair_sums import Meat, PairSums, PairTask
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.files.archive import DamagedFileError, Field, has_type
 from pairscore.model.regression import RankRegression
-from pairscore.streaming.data import Source, StreamData, fingerprint
+from pairscore.streaming.data import StreamData, StreamSource, fingerprint
 from pairscore.streaming.sites import (
     SiteSums,
     SiteTotal,
@@ -366,7 +366,7 @@ def site_round(
     point = point_of(model)
     settings = replace(point.given, inference="items")
     features = {"features": list(point.total.terms.features)} | columns
-    source = Source(items, comparisons, self_pairs, None, features)
+    source = StreamSource(items, comparisons, self_pairs, None, features)
     with ExitStack() as stack:
         data = site_data(stack, source, settings, memory, n_jobs)
         source_digest = fingerprint(data)

@@ -35,7 +35,7 @@ from pairscore.files.archive import (
 )
 from pairscore.files.write import atomic_write
 from pairscore.model.notes import one_sided_notes
-from pairscore.streaming.data import Job, Source, StreamData, fingerprint
+from pairscore.streaming.data import Job, StreamData, StreamSource, fingerprint
 from pairscore.streaming.engines import bytes_of, local_engine
 from pairscore.streaming.passes import refuse_settings
 
@@ -239,7 +239,7 @@ def refuse_twice(first: tuple[str, ...], second: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class SiteTotal:
-    """Sums of all sites as the data of a fit (:class:`pairscore.estimators.fit_data.SumsOfFit`)."""
+    """Sums of all sites as the data of a fit (:class:`pairscore.estimators.fit_data.FitSums`)."""
 
     sums: SiteSums
     has_items: bool = True
@@ -353,7 +353,7 @@ def site_sums(
         As in :func:`~pairscore.fit_stream`.
     """
     asked = {"link": link, "ties": ties, "side_effect": side_effect, "method": "paired"}
-    source = Source(items, comparisons, self_pairs, None, columns)
+    source = StreamSource(items, comparisons, self_pairs, None, columns)
     with ExitStack() as stack:
         settings = check_settings(**asked)
         data = site_data(stack, source, settings, memory, n_jobs)
@@ -366,7 +366,7 @@ def site_sums(
 
 
 def site_data(
-    stack: ExitStack, source: Source, settings: Settings, memory: Any, n_jobs: int | None
+    stack: ExitStack, source: StreamSource, settings: Settings, memory: Any, n_jobs: int | None
 ) -> StreamData:
     """The data of one site after the first pass."""
     refuse_settings(settings)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.pair_graph import aggregate_pairs
-from pairscore.estimators.fit_data import Block, Choice, Tile
+from pairscore.estimators.fit_data import Block, Selection, Tile
 from pairscore.streaming.rows import Batch
 from pairscore.streaming.spill import FeatureFiles, Spill
 
@@ -21,7 +21,7 @@ from pairscore.streaming.spill import FeatureFiles, Spill
 class Tiles:
     """All tiles: where comparisons are, the item table, and the mean by which it is centred.
 
-    ``X`` (N x d) may be in files: two blocks are read at a time. ``choices`` say which of the
+    ``X`` (N x d) may be in files: two blocks are read at a time. ``selections`` say which of the
     comparisons these are.
     """
 
@@ -31,7 +31,7 @@ class Tiles:
     mean: np.ndarray
     keep_sides: bool
     has_ties: bool
-    choices: tuple[Choice, ...] = ()
+    selections: tuple[Selection, ...] = ()
 
     @property
     def n_blocks(self) -> int:
@@ -43,7 +43,7 @@ class Tiles:
         same = batch.left == batch.right
         if same.any():
             batch = batch.take(~same)
-        for choice in self.choices:
+        for choice in self.selections:
             batch = batch.take(choice.mask(batch.left, batch.right, batch.amount))
         return batch
 
