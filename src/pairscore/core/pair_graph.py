@@ -147,6 +147,11 @@ class Pairs:
         """A number for each pair (P), in their order."""
         return self.low.astype(np.int64) * self.n_items + self.high
 
+    def numbers_of(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The number of the pair of each row (R) with two different items that met."""
+        low = np.minimum(left, right).astype(np.int64)
+        return np.searchsorted(self.keys, low * self.n_items + np.maximum(left, right))
+
     @cached_property
     def number(self) -> np.ndarray:
         """How many comparisons each pair has had (P)."""

@@ -25,7 +25,7 @@ import numpy as np
 from pairscore.core.linalg import Basis, split_side_directions, whitening_basis
 from pairscore.core.links import Link
 from pairscore.core.moments import Moments, Spread
-from pairscore.core.pair_graph import Tally, sum_sides
+from pairscore.core.pair_graph import Pairs, Tally, sum_sides
 from pairscore.core.sandwich import PairContributions, less_ties, sandwich
 from pairscore.core.scale import Scale, ScaleRidge, fit_scale, initial_factor
 from pairscore.core.sums import Sums
@@ -433,6 +433,27 @@ class ClosedFormSums(Sums):
     tied: np.ndarray
 
 
+def residual_factors(
+    method: str, pairs: Pairs, scores: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """By which the features of low and high items come into what each pair adds to eq. 3 (P each).
+
+        paired   u = (Y - b'(x_I - x_J)/2) (x_I - x_J), the residual times the difference
+        pooled   u = (Y - b'z_I/2) z_I + (-Y - b'z_J/2) z_J, each item's own residual
+        split    u = Y (x_I - x_J), which does not sum to zero: its mean is what `split` estimates
+
+    ``scores`` (N) are b'z, z the features less their mean.
+    """
+    outcome = sum_sides(pairs.win - pairs.lose)
+    if method == "pooled":
+        half = 0.5 * scores
+        low = outcome - pairs.number * half[pairs.low]
+        return low, -outcome - pairs.number * half[pairs.high]
+    if method == "paired":
+        outcome = outcome - 0.5 * pairs.number * pairs.differences(scores)
+    return outcome, -outcome
+
+
 @dataclass(frozen=True)
 class ClosedFormEquations:
     """The equations of a closed form b and of its scale.
@@ -492,24 +513,10 @@ class ClosedFormTerms:
 
     @property
     def contributions(self) -> PairContributions:
-        """What each pair adds to the equations of b and of its scale.
-
-        paired   u = (Y - b'(x_I - x_J)/2) (x_I - x_J), the residual times the difference
-        pooled   u = (Y - b'z_I/2) z_I + (-Y - b'z_J/2) z_J, each item's own residual
-        split    u = Y (x_I - x_J), which does not sum to zero: its mean is what `split` estimates
-        """
-        pairs = self.tile.pairs
+        """What each pair adds to the equations of b and of its scale."""
         of_scale = np.einsum("esp,sp->pe", self.scale_design, self.score_and_information[0])
-        outcome = sum_sides(pairs.win - pairs.lose)
-        if self.form.method == "pooled":
-            half = 0.5 * (self.scores - self.center)
-            low = outcome - pairs.number * half[pairs.low]
-            high = -outcome - pairs.number * half[pairs.high]
-            return PairContributions(low, high, of_scale)
-        residual = outcome
-        if self.form.method == "paired":
-            residual = outcome - 0.5 * pairs.number * self.difference
-        return PairContributions(residual, -residual, of_scale)
+        low, high = residual_factors(self.form.method, self.tile.pairs, self.scores - self.center)
+        return PairContributions(low, high, of_scale)
 
     @cached_property
     def tied_score(self) -> np.ndarray | None:

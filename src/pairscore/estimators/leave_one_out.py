@@ -13,15 +13,16 @@ towards either of them. No fit is repeated.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pairscore.core.moments import centred_blocks
-from pairscore.core.pair_graph import Pairs, aggregate_pairs
+from pairscore.core.pair_graph import Pairs
 from pairscore.core.sandwich import PairContributions
 from pairscore.core.ties import OutcomeLaw
 from pairscore.errors import ManyFeaturesWarning, plural
+from pairscore.estimators.closed_form import residual_factors
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
@@ -35,7 +36,6 @@ MOST_PRODUCTS = 5e9  # multiplications for all items; beyond, some of the items 
 LOST_ACCURACY = 0.1  # from the items of the fit to new ones, from which on there is a warning
 LOST_LOSS = 0.1  # of log-loss above that of a coin, likewise
 COIN_LOSS = float(np.log(2))
-Equations = tuple[Pairs, PairContributions, np.ndarray, bool]
 
 
 @dataclass(frozen=True)
@@ -127,34 +127,44 @@ def expect_of_new_items(
     return _accuracy_and_loss(eta, votes, data.amount, law)
 
 
+class PairEquations(NamedTuple):
+    """What each of P pairs adds to the equations of an estimate, and to their derivative H.
+
+    ``weight`` (P) comes with (x_i - x_j)(x_i - x_j)' if ``by_difference``, else with
+    z_i z_i' + z_j z_j'.
+    """
+
+    pairs: Pairs
+    u: PairContributions
+    weight: np.ndarray
+    by_difference: bool
+
+
 def _likelihood_equations(
     data: "TableData", law: OutcomeLaw, estimate: "Estimate", sharpness: np.ndarray
-) -> Equations:
+) -> PairEquations:
     """u_p = r_p (x_low - x_high), r the derivative of the log-likelihood in the difference."""
-    votes, amount, n = data.comparisons, data.amount, len(data.X)
+    votes, pairs = data.comparisons, data.pairs
     here = law.rule.derivatives(estimate.of_comparisons, votes.outcome.astype(float), law.t)
-    slope, information = sharpness * here.eta, sharpness**2 * here.eta_eta
-    pairs = aggregate_pairs(votes.left, votes.right, slope, amount, n)
-    weight = aggregate_pairs(votes.left, votes.right, 0.0 * slope, amount * information, n).number
-    net = pairs.win[0] - pairs.lose[0]
-    return pairs, PairContributions(net, -net, np.empty((len(net), 0))), weight, True
+    apart = votes.left != votes.right
+    pair = pairs.numbers_of(votes.left[apart], votes.right[apart])
+    sign = np.where(votes.left < votes.right, 1.0, -1.0)  # of low, where it is left
+    slope = (data.amount * sharpness * sign * here.eta)[apart]
+    information = (data.amount * sharpness**2 * here.eta_eta)[apart]
+    net = np.bincount(pair, slope, len(pairs.high))
+    weight = np.bincount(pair, information, len(pairs.high))
+    u = PairContributions(net, -net, np.empty((len(net), 0)))
+    return PairEquations(pairs, u, weight, by_difference=True)
 
 
-def _closed_form_equations(data: "TableData", method: str, b: np.ndarray) -> Equations:
-    """Those of a closed form b (see :func:`~pairscore.estimators.closed_form.contributions`)."""
+def _closed_form_equations(data: "TableData", method: str, b: np.ndarray) -> PairEquations:
+    """Those of a closed form b (:func:`pairscore.estimators.closed_form.residual_factors`)."""
     pairs = data.pairs
-    score = data.X @ b - data.item_moments.mean @ b
-    net = (pairs.win - pairs.lose).sum(axis=0)
-    low, high = net, -net
-    if method == "paired":
-        low = net - 0.5 * pairs.number * pairs.differences(score)
-        high = -low
-    elif method == "pooled":
-        low = net - 0.5 * pairs.number * score[pairs.low]
-        high = -net - 0.5 * pairs.number * score[pairs.high]
+    scores = data.X @ b - data.item_moments.mean @ b
+    u = PairContributions(*residual_factors(method, pairs, scores), np.empty((len(pairs.high), 0)))
     # the covariance of `split` does not come from the compared items
-    weight = 0.0 * net if method == "split" else 0.5 * pairs.number
-    return pairs, PairContributions(low, high, np.empty((len(net), 0))), weight, method == "paired"
+    weight = np.zeros(len(pairs.high)) if method == "split" else 0.5 * pairs.number
+    return PairEquations(pairs, u, weight, by_difference=method == "paired")
 
 
 def pulls_on_own_score(

@@ -479,9 +479,7 @@ class Cells:
         rank: np.ndarray,
     ) -> "Cells":
         """From M comparisons, in an order by ``rank`` (N) of the items instead of their rows."""
-        distinct, key = left != right, pairs.n_items * pairs.low.astype(np.int64) + pairs.high
-        low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
-        pair = np.searchsorted(key, pairs.n_items * low + high)
+        distinct, pair = left != right, pairs.numbers_of(left, right)
         is_high = (left > right) & (len(pairs.side) > 1)  # low was on the right
         row = pair + len(pairs.high) * is_high
         cell = (3 * row + 1 + np.where(left > right, -outcome, outcome))[distinct]
