@@ -31,7 +31,7 @@ from pyarrow import csv, parquet
 parquet.write_table(csv.read_csv("votes.csv"), "votes.parquet", row_group_size=40)
 from pairscore import fit_stream
 from pairscore.streaming import data
-from pairscore.streaming.passes import Checkpoint
+from pairscore.streaming.checkpoint import Checkpoint
 data.PARTITION_ROWS, data.PARTS_AT_ONCE = 40, 1
 write = Checkpoint.write
 def write_and_end(self, sums, n_done):

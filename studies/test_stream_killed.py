@@ -18,7 +18,7 @@ import os, signal, sys
 from pairscore import fit_stream
 from pairscore.streaming.rows import RowReader
 from pairscore.streaming import data
-from pairscore.streaming.passes import Checkpoint
+from pairscore.streaming.checkpoint import Checkpoint
 
 data.PARTS_AT_ONCE, data.PARTITION_ROWS, data.SAMPLE = 1, 50, 300
 items, votes, method, inference, kill, checkpoint, model = sys.argv[1:]

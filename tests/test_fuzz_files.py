@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from pairscore import Comparisons, PairscoreError, RankRegression, fit_stream, load
 from pairscore.streaming import data as stream_data
+from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.merge import merge_files, merge_sites
-from pairscore.streaming.passes import Checkpoint
 from pairscore.streaming.rounds import save_round, site_round
 from pairscore.streaming.sites import save_site, site_sums
 from tests import forged

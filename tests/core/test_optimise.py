@@ -9,7 +9,8 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from pairscore.core.linalg import conjugate_gradients
-from pairscore.core.optimise import Step, minimise, search_by_slope, search_by_value, solve_falling
+from pairscore.core.optimise import Step, minimise, search_by_slope, search_by_value
+from pairscore.core.roots import solve_falling
 
 SEARCHES = [search_by_slope, search_by_value]
 

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from pairscore.core.optimise import bisect, smallest_whole_number, solve_falling
+from pairscore.core.roots import bisect, smallest_whole_number, solve_falling
 
 
 @pytest.mark.parametrize("root", [-300.0, -1.5, 0.0, 0.3, 7.0, 1e4])

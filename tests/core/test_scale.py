@@ -12,18 +12,12 @@ from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import expit
 from scipy.stats import norm
 
+from pairscore.core.decided_scale import PRIOR_SD, decided_scale
 from pairscore.core.differences import Differences, DifferenceSums
 from pairscore.core.links import get_link
 from pairscore.core.normal_average import averaged_probabilities, grid_for
-from pairscore.core.scale import (
-    PRIOR_SD,
-    ScaleLoss,
-    ScaleRidge,
-    decided_scale,
-    fit_scale,
-    share_of_coin,
-)
-from pairscore.core.ties import OutcomeLaw
+from pairscore.core.scale import ScaleLoss, ScaleRidge, fit_scale
+from pairscore.core.ties import OutcomeLaw, share_of_coin
 from tests.core.test_ties import LAWS
 from tests.limits import CHANCE
 from tests.tie_cells import draw_outcomes
@@ -194,7 +188,7 @@ def test_newton_finds_the_scale_that_a_bracket_finds(seed, unknown, monkeypatch)
     sd = unknown * np.median(np.abs(eta)) * rng.uniform(0.1, 2, 500)
     columns = LAWS[0], eta, sd, outcome, rng.uniform(0.1, 3, 500)
     found = decided_scale(*columns)
-    monkeypatch.setattr("pairscore.core.scale.AlongScore.by_newton", bracketed)
+    monkeypatch.setattr("pairscore.core.decided_scale.AlongScore.by_newton", bracketed)
     assert found == pytest.approx(decided_scale(*columns), rel=1e-6)
 
 

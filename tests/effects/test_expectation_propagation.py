@@ -9,10 +9,10 @@ from scipy.optimize import minimize
 
 from pairscore import Comparisons, RankRegression
 from pairscore.core import kernels, threads
+from pairscore.core.decided_scale import decided_scale
 from pairscore.core.normal_average import averaged_derivatives
 from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import net_pass
-from pairscore.core.scale import decided_scale
 from pairscore.core.ties import OutcomeLaw
 from pairscore.effects.expectation_propagation import (
     CLOSE,

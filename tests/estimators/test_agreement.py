@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from pairscore.core.decided_scale import decided_scale
 from pairscore.core.differences import Differences, DifferenceSums
-from pairscore.core.scale import decided_scale
 from pairscore.core.ties import OutcomeLaw
 from pairscore.estimators.agreement import agreement_of
 from tests.core.test_ties import LAWS

@@ -11,8 +11,7 @@ from pairscore.core.linalg import Basis, whitening_basis
 from pairscore.core.links import get_link
 from pairscore.errors import PairscoreWarning, SeparationWarning
 from pairscore.estimators.fit_data import TableData
-from pairscore.estimators.likelihood import fit_likelihood
-from pairscore.estimators.separation import Curvature, carry_over
+from pairscore.estimators.likelihood import Curvature, carry_over, fit_likelihood
 from pairscore.estimators.settings import Settings
 from tests.laws import GaussianStudy
 

@@ -14,8 +14,7 @@ from pyarrow import parquet
 from pairscore import PairscoreError, fit_stream
 from pairscore.files.partitions import partitions
 from pairscore.model import predict
-from pairscore.streaming import rows as part_rows
-from pairscore.streaming import shared_items, spill
+from pairscore.streaming import item_files, item_rows, shared_items
 from pairscore.streaming.connect import connected
 from tests.streaming.studies import (
     assert_same_fit,
@@ -90,7 +89,7 @@ class Watched:
 
 def items_in_parts(monkeypatch, rows_of_part=30, rows_of_block=25, n_features=3):
     """Parts and blocks of the item table so small that a few hundred items are many."""
-    monkeypatch.setattr(part_rows, "ITEM_ROWS", rows_of_part)
+    monkeypatch.setattr(item_rows, "ITEM_ROWS", rows_of_part)
     monkeypatch.setattr(shared_items, "BLOCK_BYTES", 8 * n_features * rows_of_block)
 
 
@@ -100,8 +99,8 @@ def refuse_features(monkeypatch):
     def refuse(*given):
         raise AssertionError("features of items were read in this process")
 
-    monkeypatch.setattr(spill.FeatureFiles, "__getitem__", refuse)
-    monkeypatch.setattr(spill, "item_blocks", refuse)
+    monkeypatch.setattr(item_files.FeatureFiles, "__getitem__", refuse)
+    monkeypatch.setattr(item_files, "item_blocks", refuse)
 
 
 class Checks:

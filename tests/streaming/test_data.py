@@ -14,8 +14,10 @@ import pytest
 
 from pairscore import PairscoreError, fit_stream
 from pairscore.streaming import data as stream_data
+from pairscore.streaming import scratch as temporary
 from pairscore.streaming import spill
-from pairscore.streaming.passes import Checkpoint, TallyTask
+from pairscore.streaming.checkpoint import Checkpoint
+from pairscore.streaming.passes import TallyTask
 from pairscore.streaming.spill import Spill
 from tests.streaming.studies import draw, in_parts, write
 
@@ -95,7 +97,7 @@ def test_a_disk_that_fills_up_only_costs_time(tmp_path, monkeypatch):
 
     def full(self, name, column):
         if name.startswith("0000002"):
-            with spill.reachable(self.folder):
+            with temporary.reachable(self.folder):
                 raise OSError(28, "No space left on device")
         usual(self, name, column)
 
@@ -208,7 +210,8 @@ KILLED = """
 import os, signal, sys
 from pairscore import fit_stream
 from pairscore.streaming import data
-from pairscore.streaming.passes import Checkpoint, TallyTask
+from pairscore.streaming.checkpoint import Checkpoint
+from pairscore.streaming.passes import TallyTask
 data.PARTS_AT_ONCE, data.PARTITION_ROWS, data.SAMPLE = 1, 500, 300
 usual, done = TallyTask.__call__, []
 def mortal(self, part):

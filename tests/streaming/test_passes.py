@@ -16,14 +16,8 @@ from pairscore.data.votes import Votes
 from pairscore.estimators.fit_data import Along, TableData
 from pairscore.files.partitions import TablePartition
 from pairscore.streaming import passes
-from pairscore.streaming.passes import (
-    AlongTask,
-    Checkpoint,
-    GainTask,
-    NumberedPart,
-    ScoreTask,
-    TallyTask,
-)
+from pairscore.streaming.checkpoint import Checkpoint
+from pairscore.streaming.passes import AlongTask, GainTask, NumberedPart, ScoreTask, TallyTask
 from pairscore.streaming.rows import Batch, Layout, RowReader, ids_only
 from tests.hard_designs import NAMES
 from tests.hard_designs import draw as draw_hard

@@ -11,8 +11,8 @@ from pairscore import PairscoreError
 from pairscore.data.items import read_items
 from pairscore.data.votes import read_votes
 from pairscore.files.partitions import TablePartition, partitions
+from pairscore.streaming.item_files import read_item_table
 from pairscore.streaming.rows import Batch, Layout, RowReader, ids_only
-from pairscore.streaming.spill import read_item_table
 
 IDS = ["a", "b", "c", "d"]
 

@@ -10,9 +10,9 @@ from pairscore.core.linalg import whitening_basis
 from pairscore.core.moments import moments
 from pairscore.streaming import shared_items
 from pairscore.streaming.engines import add, local_engine
-from pairscore.streaming.rows import ItemBlock
+from pairscore.streaming.item_files import FeatureFiles, item_file, write_features
+from pairscore.streaming.item_rows import ItemBlock
 from pairscore.streaming.shared_items import SharedItems
-from pairscore.streaming.spill import FeatureFiles, item_file, write_features
 
 RNG = np.random.default_rng(0)
 N, D = 101, 4

@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError
+from pairscore.streaming.item_files import FeatureFiles, item_file, write_features
+from pairscore.streaming.item_rows import ItemBlock
 from pairscore.streaming.passes import NumberedPart
-from pairscore.streaming.rows import Batch, ItemBlock
-from pairscore.streaming.spill import (
-    FeatureFiles,
-    Grid,
-    Spill,
-    item_file,
-    shared_folder,
-    write_features,
-)
+from pairscore.streaming.rows import Batch
+from pairscore.streaming.scratch import shared_folder
+from pairscore.streaming.spill import Grid, Spill
 
 ROWS = np.array([0, 4, 2]), np.array([1, 2, 3])
 BATCH = Batch(*ROWS, np.array([1, -1, 0], dtype=np.int8), np.ones(3))

@@ -5,7 +5,8 @@ Start with ``links``: how a difference of scores becomes a probability.
     links           f with f(-x) = 1 - f(x): logit, probit, or a user's own (eq. 2 of the paper)
     ties            win, tie or loss: four rules for ties
     normal_average  averages of a link over a normal variable, such as an item's effect
-    scale           how long a direction is on the link, and what ties as half wins take from it
+    scale           how long a direction is on the link
+    decided_scale   what ties take from the chances of decided comparisons
     moments         total weight, mean and scatter of items
     pair_graph      comparisons summed per item and per pair
     differences     differences along a score, comparison by comparison or as a distribution
@@ -14,7 +15,8 @@ Start with ``links``: how a difference of scores becomes a probability.
     kernels         their loops, compiled or in NumPy (kernels_numpy)
     threads         long passes in chunks, whose sums do not depend on the number of threads
     linalg          whitening of a scatter, its null space, conjugate gradients
-    optimise        Newton's method with a line search, and roots of functions of one number
+    optimise        Newton's method with a line search
+    roots           roots of functions of one number
     sandwich        covariances that let comparisons that share an item be dependent
     shares          means over comparisons that share items, their errors and intervals
     quantiles       widths of intervals, p-values, Wald's test

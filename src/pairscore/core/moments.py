@@ -157,11 +157,6 @@ def _provisional_mean(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return X[used[:: max(len(used) // 256, 1)]].mean(axis=0)
 
 
-def share_of(part: float, whole: float) -> float:
-    """A part of a sum as a share of it: rounding errors of sums leave it within 0 and 1."""
-    return min(max(float(part) / float(whole), 0.0), 1.0)
-
-
 def row_blocks(n_rows: int, first: int = 0) -> Iterator[slice]:
     """Slices of a few hundred rows each, in order."""
     for start in range(first, n_rows, BLOCK):

@@ -327,3 +327,9 @@ def pair_scatters(
     # the neighbours had not been centred
     scatters = scatters - np.sum(uncentred, axis=0)[:, :, None] * mean
     return scatters + scatters.transpose(0, 2, 1)
+
+
+def laplacian(pairs: Pairs, weight: np.ndarray, ridge: float = 0.0) -> sparse.csr_array:
+    """L + ridge I, L of the graph of items whose edges have these weights (P), N x N."""
+    degree = pairs.item_sums(weight, weight)
+    return pairs.matrix(degree + ridge, -weight)

@@ -29,8 +29,8 @@ from pairscore.core.linalg import square_root
 from pairscore.core.moments import row_blocks
 from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import neighbour_sums
-from pairscore.core.scale import SMALLEST_SHARE
 from pairscore.core.threads import chunks_of, on_each, row_chunks
+from pairscore.core.ties import SMALLEST_SHARE
 
 LARGEST_LEVERAGE = 0.8  # beyond, too little is left of an item's deviation to divide by
 SMALLEST_TOLD = 1e-10  # share of the information on a parameter that is more than rounding

@@ -189,3 +189,8 @@ def wilson_interval(share: float, number: float, level: float = 0.95) -> tuple[f
     middle = (share + z2 / (2 * number)) / (1 + z2 / number)
     half = np.sqrt(z2 * share * (1 - share) / number + z2**2 / (4 * number**2)) / (1 + z2 / number)
     return max(float(middle - half), 0.0), min(float(middle + half), 1.0)
+
+
+def share_of(part: float, whole: float) -> float:
+    """A part of a sum as a share of it: rounding errors of sums leave it within 0 and 1."""
+    return min(max(float(part) / float(whole), 0.0), 1.0)

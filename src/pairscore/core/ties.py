@@ -12,11 +12,14 @@ log-concave in (eta, t) if the link is.
 
 Half wins pull a fit towards equal chances, and ties need not come about as a rule says. So the
 chances of comparisons that are decided are those at scale * eta, with a scale found in these
-(:mod:`pairscore.core.scale`).
+(:mod:`pairscore.core.decided_scale`).
 
 As a number an outcome is 1 for a win of left, 1/2 for a tie, 0 for a loss: :class:`OutcomeLaw` has
 its mean and variance. Where the score of an item has a normal effect beside its features, eta is
 eta + sd z with z standard normal, and probabilities are averaged over z.
+
+With ties as half wins the outcome has variance p (1 - p) - P(tie)/4, p its mean, less than a coin.
+P(tie) is not known without a rule, but ties are seen: :func:`share_of_coin`.
 """
 
 from dataclasses import dataclass
@@ -28,6 +31,7 @@ from pairscore.core.links import Link
 
 LARGEST_EXPONENT = 350.0  # half of what overflows
 TINY = float(np.finfo(float).tiny)
+SMALLEST_SHARE = 0.05  # of a coin's variance; with less left, nearly all comparisons tied
 
 
 @dataclass(frozen=True)
@@ -290,3 +294,15 @@ class OutcomeLaw:
         number = win + lose
         single = self.rule.derivatives(eta, (win - lose) / number, self.t)
         return number * single.eta, number * single.eta_eta
+
+
+def share_of_coin(mean: np.ndarray, outcome: np.ndarray, amount: np.ndarray) -> float:
+    """Variance of outcomes with ties as half wins, over that of coins with the same means p.
+
+        sum_m a_m (p (1 - p) - [tie]/4)  /  sum_m a_m p (1 - p)
+
+    ``mean`` p, ``outcome`` (1, 0, -1) and ``amount`` a are arrays (M). 1 without ties.
+    """
+    coins = float(amount @ (mean * (1 - mean)))
+    ties = float(amount @ (outcome == 0)) / 4
+    return max(1 - ties / coins, SMALLEST_SHARE) if coins > 0 else 1.0

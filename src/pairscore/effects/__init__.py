@@ -2,7 +2,8 @@
 
 Start with ``fit``: everything that was asked for, estimated together.
 
-    rows                     from settings and data to single comparisons, and their likelihood
+    prepare                  from settings and data to rows of single comparisons
+    rows                     the likelihood of single comparisons, and its maximum
     predictor                the linear predictor of comparisons, from items' scores and a fit
     expectation_propagation  effects of items with all else
     item_covariance          the covariance of items' effects

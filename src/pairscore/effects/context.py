@@ -19,12 +19,12 @@ from scipy.special import ndtr
 
 from pairscore.core.linalg import Basis, conjugate_gradients, whitening_basis
 from pairscore.core.moments import moments
-from pairscore.core.pair_graph import Pairs
+from pairscore.core.pair_graph import Pairs, laplacian
 from pairscore.core.passes import net_pass
 from pairscore.core.quantiles import p_in_words
 from pairscore.core.sandwich import DyadicSums, floored_covariance, jackknife_inflation
 from pairscore.effects.expectation_propagation import Posterior
-from pairscore.effects.rows import RowsMaximum, SingleComparisons, laplacian
+from pairscore.effects.rows import RowsMaximum, SingleComparisons
 from pairscore.errors import PairscoreError, first_few
 from pairscore.estimators.fit_data import TableData
 

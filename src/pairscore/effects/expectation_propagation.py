@@ -35,17 +35,18 @@ from typing import NamedTuple
 import numpy as np
 
 from pairscore.core import kernels, threads
+from pairscore.core.decided_scale import decided_scale
 from pairscore.core.linalg import Basis
 from pairscore.core.normal_average import SD_CLASSES, averaged_derivatives, nodes_of_classes
 from pairscore.core.passes import net_pass
-from pairscore.core.scale import decided_scale, share_of_coin
-from pairscore.core.ties import OutcomeDerivatives, OutcomeLaw
+from pairscore.core.ties import OutcomeDerivatives, OutcomeLaw, share_of_coin
 from pairscore.effects.item_covariance import (
     Covariance,
     FormedCovariance,
     posterior_covariance,
 )
-from pairscore.effects.rows import PreparedFit, RowDerivatives, SingleComparisons
+from pairscore.effects.prepare import PreparedFit
+from pairscore.effects.rows import RowDerivatives, SingleComparisons
 
 # Sweeps end where eta moves by less than CLOSE standard errors of one comparison and the trace of V
 # by less than STEADY of itself: tighter costs sweeps, and moves no estimate by a visible share of

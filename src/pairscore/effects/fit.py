@@ -60,15 +60,8 @@ from pairscore.effects.judges import (
 from pairscore.effects.open_abilities import with_open_abilities, within_components
 from pairscore.effects.parameter_covariance import parameter_covariance
 from pairscore.effects.predictor import comparison_scores
-from pairscore.effects.rows import (
-    PreparedFit,
-    RowsMaximum,
-    SingleComparisons,
-    effect_notes,
-    maximise_rows,
-    maximum_at,
-    prepare_fit,
-)
+from pairscore.effects.prepare import PreparedFit, effect_notes, prepare_fit
+from pairscore.effects.rows import RowsMaximum, SingleComparisons, maximise_rows, maximum_at
 from pairscore.effects.separation import HeldMaximum, endless, maximise_held
 from pairscore.errors import (
     FewItemsWarning,

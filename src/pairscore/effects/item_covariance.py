@@ -17,9 +17,8 @@ from scipy import sparse
 from scipy.linalg import lapack
 
 from pairscore.core.linalg import CLOSE, conjugate_gradients
-from pairscore.core.pair_graph import Pairs
+from pairscore.core.pair_graph import Pairs, laplacian
 from pairscore.core.passes import message_pass, variance_pass
-from pairscore.effects.rows import laplacian
 from pairscore.estimators.results import ItemEffects
 
 # Up to how many items of a group its block of V is formed. A sweep with a block of 300 takes twice

@@ -15,11 +15,11 @@ from scipy.special import gammaincc, ndtr, ndtri
 
 from pairscore.core.linalg import Basis
 from pairscore.core.links import Link
-from pairscore.core.optimise import solve_falling
-from pairscore.core.pair_graph import Pairs
+from pairscore.core.pair_graph import Pairs, laplacian
+from pairscore.core.roots import solve_falling
 from pairscore.effects.expectation_propagation import Posterior, at_variance, propagate
 from pairscore.effects.item_covariance import POLISHED_ITEMS, FormedCovariance, are_blocks_formed
-from pairscore.effects.rows import RowDerivatives, SingleComparisons, laplacian
+from pairscore.effects.rows import RowDerivatives, SingleComparisons
 from pairscore.estimators.fit_data import TableData
 
 TINY = float(np.finfo(float).tiny)

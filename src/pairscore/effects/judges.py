@@ -17,7 +17,8 @@ from pairscore.effects.expectation_propagation import Cavities, Posterior, cavit
 from pairscore.effects.item_covariance import MOST_ENTRIES, FormedCovariance
 from pairscore.effects.panel import FEW_JUDGES
 from pairscore.effects.predictor import judge_labels
-from pairscore.effects.rows import PreparedFit, SingleComparisons, scale_rows
+from pairscore.effects.prepare import PreparedFit
+from pairscore.effects.rows import SingleComparisons, scale_rows
 from pairscore.errors import FewJudgesWarning, SeparationWarning, plural
 from pairscore.estimators.results import REACH, Judges, Note
 from pairscore.estimators.settings import Settings

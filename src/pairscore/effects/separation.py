@@ -17,15 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pairscore.data.comparisons import Comparisons
-from pairscore.effects.rows import (
-    ENDLESS,
-    PreparedFit,
-    RowsMaximum,
-    SingleComparisons,
-    maximise_rows,
-    prepare_fit,
-    prepare_rows,
-)
+from pairscore.effects.prepare import PreparedFit, prepare_fit, prepare_rows
+from pairscore.effects.rows import ENDLESS, RowsMaximum, SingleComparisons, maximise_rows
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.recession import Recession, explained_by_design, least_certain

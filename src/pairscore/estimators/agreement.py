@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pairscore.core.decided_scale import decided_scale
 from pairscore.core.differences import Differences, OutcomeSums
-from pairscore.core.moments import share_of
-from pairscore.core.scale import decided_scale
+from pairscore.core.shares import share_of
 from pairscore.core.ties import OutcomeLaw
-from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.null_space import memory_of
+from pairscore.estimators.fit_data import FitData, memory_of
 from pairscore.estimators.results import Estimate
 
 

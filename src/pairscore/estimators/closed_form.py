@@ -36,8 +36,9 @@ from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.pair_sums import sum_equations
 from pairscore.estimators.pairing import pairing_note, pairing_of_data
 from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak, ridge_penalty
+from pairscore.estimators.recession import closed_recession
 from pairscore.estimators.results import Estimate, Note
-from pairscore.estimators.separation import closed_recession, parameter_names, separation_note
+from pairscore.estimators.separation import parameter_names, separation_note
 from pairscore.estimators.settings import Settings
 
 SMALLEST_GUARD = 0.05  # share of a closed form that is never taken for overfitting

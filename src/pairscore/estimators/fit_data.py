@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from pairscore.estimators.results import Fit
 
 
-# -- sums over comparisons ---------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Along:
     """Comparisons along a score: left minus right, x.
@@ -150,9 +147,6 @@ class Selection:
             return mask
         touched = np.any([cut.touches(left, right) for cut in self.cuts], axis=0)
         return mask & (touched == self.touched)
-
-
-# -- sums over pairs ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -269,9 +263,6 @@ class CountTask:
             squares = float(np.sum(sum_sides(number) ** 2))
             total = total + PairCounts(tile.scatter(number), squares)
         return total
-
-
-# -- the data of a fit -------------------------------------------------------------------------
 
 
 class FitSums(Protocol):
@@ -639,9 +630,6 @@ def along_comparisons(
     )
 
 
-# -- what several estimators take from the data ------------------------------------------------
-
-
 def size_of_information(n_comparisons: float, link: Link) -> float:
     """Of the two sums whose difference is the information of comparisons, at most.
 
@@ -680,3 +668,11 @@ def jackknife_of_items(
 def parameter_units(data: FitSums) -> np.ndarray:
     """Standard deviations of the features, and 1 for the side effect: (d) or (d + 1)."""
     return np.append(data.item_moments.sd, [1.0] * data.keep_sides)
+
+
+def memory_of(data: FitData) -> TableData:
+    """The comparisons that are in memory: a sample, or all of them."""
+    if data.sample is not None:
+        return data.sample
+    assert isinstance(data, TableData)
+    return data

@@ -43,23 +43,21 @@ from pairscore.estimators.fit_data import (
     TableData,
     Tile,
     jackknife_of_items,
+    memory_of,
     parameter_units,
     size_of_information,
 )
-from pairscore.estimators.null_space import memory_of, open_in_few
+from pairscore.estimators.null_space import open_in_few
 from pairscore.estimators.pair_sums import PairSums, PairTask, sum_equations
 from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak, ridge_penalty
+from pairscore.estimators.recession import recession_of, recession_of_side
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.separation import (
     SIDE,
-    Curvature,
     basis_within,
-    carry_over,
     explained_cut,
     gains_along,
     parameter_names,
-    recession_of,
-    recession_of_side,
     separated_directions,
     separates,
     separation_note,
@@ -81,9 +79,6 @@ CLOSE = 1e-19
 SMALLEST_SHRINK = 1e-3  # of a gap by one step, that is not taken for luck
 SMALLEST_CURVATURE = 0.02  # of the average one: a sample may not see every direction
 SMALLEST_BEND = 1e-8  # cosine of a step and the change of the gradient, below which it is rounding
-
-
-# -- equations ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -186,9 +181,6 @@ def hessian_at(data: FitData, theta: np.ndarray, link: Link) -> tuple[np.ndarray
     smallest = np.linalg.eigvalsh(sums.observed / np.outer(unit, unit)).min(initial=0.0)
     exact = isinstance(link, Logit) or smallest > -TOLERANCE * float(np.trace(sums.expected))
     return (sums.observed, True) if exact else (sums.expected, False)
-
-
-# -- the objective and its solvers -------------------------------------------------------------
 
 
 class Solver(Protocol):
@@ -428,9 +420,6 @@ def maximise(loss: LikelihoodLoss, start: np.ndarray, max_iter: int = 100) -> Op
     return Optimum(at, loss.ridge, best.n_iterations, best.converged, best.unbounded)
 
 
-# -- the maximum -------------------------------------------------------------------------------
-
-
 def maximum(
     data: FitData, settings: Settings, start: np.ndarray, side_ridge: float = 0.0
 ) -> Optimum:
@@ -595,9 +584,6 @@ def clip_start(start: np.ndarray, sd: np.ndarray) -> np.ndarray:
     return np.clip(start * unit, -LARGEST_START, LARGEST_START) / unit
 
 
-# -- the fit -----------------------------------------------------------------------------------
-
-
 def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     """Fit by maximum likelihood, started from the pooled closed form or from ``data.start``.
 
@@ -674,6 +660,19 @@ def held_optimum(
     return maximise(loss, origin, settings.max_iter)
 
 
+@dataclass(frozen=True)
+class Curvature:
+    """The curvature of a likelihood at its maximum, and what it says of the parameters.
+
+    ``information`` is the Hessian with the ridge, None where nobody asks; ``basis`` whitens it, and
+    ``covariance`` is that of coefficients and side effect, None where no intervals are wanted.
+    """
+
+    basis: Basis
+    information: np.ndarray | None
+    covariance: np.ndarray | None
+
+
 def curvature(
     data: FitData, settings: Settings, optimum: Optimum, directions: np.ndarray | None = None
 ) -> Curvature:
@@ -746,3 +745,23 @@ def likelihood_estimate(data: FitSums, optimum: Optimum, found: Curvature) -> Es
         notes=optimum.notes,
         n_parameters=basis.transform.shape[1],
     )
+
+
+def carry_over(rest: Curvature, held: Curvature) -> Curvature:
+    """Of parameters theta1 + V g: theta1 at the maximum of the rest, then g given theta1.
+
+    If theta1 moves by D, g follows by -(V'HV)^-1 V'H D, H the information of what is held: theta
+    moves by Q D, Q = I - V (V'HV)^-1 V'H. Of the directions V the rest sees nothing, so Q takes
+    nothing from D that it knows.
+    """
+    assert held.information is not None
+    V = held.basis.transform  # whitened: V'HV = I
+    Q = np.eye(len(V)) - V @ (V.T @ held.information)
+    basis = replace(held.basis, transform=np.hstack([Q @ rest.basis.transform, V]))
+    covariance = None
+    if rest.covariance is not None and held.covariance is not None:
+        covariance = Q @ rest.covariance @ Q.T + held.covariance
+    information = None
+    if rest.information is not None:
+        information = rest.information + held.information
+    return Curvature(basis, information, covariance)

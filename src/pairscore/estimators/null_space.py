@@ -8,7 +8,7 @@ import numpy as np
 
 from pairscore.core.moments import centred_blocks
 from pairscore.core.pair_graph import difference_scatter
-from pairscore.estimators.fit_data import Block, FitData, FitSums, TableData
+from pairscore.estimators.fit_data import Block, FitData, FitSums, TableData, memory_of
 from pairscore.estimators.settings import Settings
 
 SMALLEST_IN_FEW = 1e-6  # eigenvalue, relative to the largest, that a few comparisons show clearly
@@ -65,14 +65,6 @@ def never_differing_in_sums(data: FitSums, settings: Settings) -> np.ndarray:
     return null_directions(
         varied, data.item_moments.covariance, lambda along: along.T @ scatter @ along
     )
-
-
-def memory_of(data: FitData) -> TableData:
-    """The comparisons that are in memory: a sample, or all of them."""
-    if data.sample is not None:
-        return data.sample
-    assert isinstance(data, TableData)
-    return data
 
 
 def open_in_few(data: TableData, features: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ explained, none shows how items differ. If only some of E are known, the set ove
 is taken is larger: nothing that is said is too narrow.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +36,8 @@ from scipy.special import chdtri, ndtr
 
 from pairscore.core.linalg import OPEN_SHARE
 from pairscore.core.links import Link
+from pairscore.estimators.fit_data import FitData, Selection, memory_of, parameter_units
+from pairscore.estimators.separation import NO_GAIN, gains_along, separated_directions
 
 MOST_ROWS = 500  # explained comparisons that are kept, those that are the least certain first
 SMALLER_TAIL = 0.2  # share of alpha in the quantile for all directions at once
@@ -47,6 +49,7 @@ LOW_STEPS, INNER_STEPS, HALVINGS = 40, 60, 30
 LONGEST = 5.0  # step, in the score of some comparison
 TINY = np.finfo(float).tiny
 CLOSE, FLAT = 1e-6, 1e-10  # to an end, in units of the sum; to a maximum, in log-likelihood
+MOST_SORTED = 20_000  # explained comparisons whose features are formed, the least certain ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,3 +322,61 @@ def explained_by_design(design: np.ndarray) -> np.ndarray | None:
     mask = np.zeros(m, dtype=bool)
     mask[used] = found.x[p:] > 0.5
     return mask
+
+
+def recession_of(
+    data: FitData,
+    explained: FitData,
+    directions: np.ndarray,
+    theta: np.ndarray,
+    origin: np.ndarray,
+) -> Recession:
+    """What is kept of comparisons that are explained, by parameters (d + side).
+
+    ``theta`` are those of the fit, by which the least certain ones are kept, and ``origin`` those
+    at the maximum of the others' likelihood. Of a stream they are from a sample, which is all of
+    few comparisons; of more, intervals are the wider for it.
+    """
+    unit = parameter_units(data)
+    some = memory_of(explained)
+    gain = some.comparisons.outcome * some.differences(*_scores_and_shift(some.X, theta))
+    rows = np.flatnonzero(some.counted)
+    if len(rows) > MOST_SORTED:
+        rows = rows[np.argsort(gain[rows], kind="stable")[:MOST_SORTED]]
+    votes = some.comparisons[rows]
+    design = votes.outcome[:, None] * (some.X[votes.left] - some.X[votes.right])
+    if data.keep_sides:
+        design = np.column_stack([design, votes.outcome])
+    design, amount = least_certain(design, some.amount[rows] / data.weight_unit, theta)
+    return Recession(directions, np.where(unit > 0, unit, 1.0), design, amount, origin)
+
+
+def _scores_and_shift(X: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, float]:
+    """Of items by coefficients and side effect."""
+    d = X.shape[1]
+    return X @ theta[:d], float(theta[d:].sum())
+
+
+def closed_recession(
+    data: FitData, b: np.ndarray, threshold: float, theta: np.ndarray, only_side: bool
+) -> Recession:
+    """What comparisons say that some scale of a closed form b, or some side, explains.
+
+    Not all that explain it: every direction that does, as for a likelihood. A side effect is at
+    the ``threshold`` between differences along b that were won and lost; ``only_side`` where a
+    ridge holds the scale.
+    """
+    if only_side:
+        side = np.eye(len(theta))[:, -1]
+        return recession_of_side(data, side, theta)
+    direction = np.append(b, [-threshold] * data.keep_sides)
+    gains, cut = gains_along(data, direction)
+    cut = replace(cut, smallest=NO_GAIN * gains.largest)
+    explained = data.part(Selection((cut,), touched=True))
+    directions = separated_directions(data, data.part(Selection((cut,), touched=False)))
+    return recession_of(data, explained, directions, theta, theta)
+
+
+def recession_of_side(data: FitData, side: np.ndarray, theta: np.ndarray) -> Recession:
+    """Of comparisons that all went to one side, by the direction (d + 1) of the side effect."""
+    return recession_of(data, data, side[:, None], theta, theta * (1 - side))

@@ -8,7 +8,7 @@ maximum leaves open the directions that only the explained comparisons see. Ther
 a ridge stands in for the maximum that is missing.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,9 +19,7 @@ from pairscore.errors import (
     first_few,
 )
 from pairscore.estimators.fit_data import Cut, FitData, Gains, Selection, parameter_units
-from pairscore.estimators.null_space import memory_of
 from pairscore.estimators.penalty import SEPARATION_L2, WEAK_L2
-from pairscore.estimators.recession import Recession, least_certain
 
 if TYPE_CHECKING:
     from pairscore.estimators.results import Note
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 # of the largest gain in a step, above which a comparison gains at all: as they come out of a step
 SMALLEST_GAINS = (1e-2, 1e-4, 1e-6, 1e-8)
 NO_GAIN = 1e-10  # of the largest gain along the exact direction: rounding errors
-MOST_SORTED = 20_000  # explained comparisons whose features are formed, the least certain ones
 SMALLEST_GAIN = 0.1  # of some comparison's score difference, in a step along which there is no end
 WORSE = 1e-4  # of the largest gain, that a step may take from a comparison by not being exact
 SIDE = "side effect"
@@ -117,64 +114,6 @@ def directions_between(free: np.ndarray, never_seen: np.ndarray, unit: np.ndarra
     return vectors[:, sizes > 0.5] / np.where(unit > 0, unit, 1.0)[:, None]
 
 
-def recession_of(
-    data: FitData,
-    explained: FitData,
-    directions: np.ndarray,
-    theta: np.ndarray,
-    origin: np.ndarray,
-) -> Recession:
-    """What is kept of comparisons that are explained, by parameters (d + side).
-
-    ``theta`` are those of the fit, by which the least certain ones are kept, and ``origin`` those
-    at the maximum of the others' likelihood. Of a stream they are from a sample, which is all of
-    few comparisons; of more, intervals are the wider for it.
-    """
-    unit = parameter_units(data)
-    some = memory_of(explained)
-    gain = some.comparisons.outcome * some.differences(*_scores_and_shift(some.X, theta))
-    rows = np.flatnonzero(some.counted)
-    if len(rows) > MOST_SORTED:
-        rows = rows[np.argsort(gain[rows], kind="stable")[:MOST_SORTED]]
-    votes = some.comparisons[rows]
-    design = votes.outcome[:, None] * (some.X[votes.left] - some.X[votes.right])
-    if data.keep_sides:
-        design = np.column_stack([design, votes.outcome])
-    design, amount = least_certain(design, some.amount[rows] / data.weight_unit, theta)
-    return Recession(directions, np.where(unit > 0, unit, 1.0), design, amount, origin)
-
-
-def _scores_and_shift(X: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, float]:
-    """Of items by coefficients and side effect."""
-    d = X.shape[1]
-    return X @ theta[:d], float(theta[d:].sum())
-
-
-def closed_recession(
-    data: FitData, b: np.ndarray, threshold: float, theta: np.ndarray, only_side: bool
-) -> Recession:
-    """What comparisons say that some scale of a closed form b, or some side, explains.
-
-    Not all that explain it: every direction that does, as for a likelihood. A side effect is at
-    the ``threshold`` between differences along b that were won and lost; ``only_side`` where a
-    ridge holds the scale.
-    """
-    if only_side:
-        side = np.eye(len(theta))[:, -1]
-        return recession_of_side(data, side, theta)
-    direction = np.append(b, [-threshold] * data.keep_sides)
-    gains, cut = gains_along(data, direction)
-    cut = replace(cut, smallest=NO_GAIN * gains.largest)
-    explained = data.part(Selection((cut,), touched=True))
-    directions = separated_directions(data, data.part(Selection((cut,), touched=False)))
-    return recession_of(data, explained, directions, theta, theta)
-
-
-def recession_of_side(data: FitData, side: np.ndarray, theta: np.ndarray) -> Recession:
-    """Of comparisons that all went to one side, by the direction (d + 1) of the side effect."""
-    return recession_of(data, data, side[:, None], theta, theta * (1 - side))
-
-
 def basis_within(
     scatter: np.ndarray, unit: np.ndarray, directions: np.ndarray | None, size: float = 0.0
 ) -> Basis:
@@ -184,39 +123,6 @@ def basis_within(
     inner = whitening_basis(directions.T @ scatter @ directions, np.ones(directions.shape[1]))
     unit = np.where(unit > 0, unit, 1.0)
     return Basis(directions @ inner.transform, np.empty((len(unit), 0)), unit)
-
-
-@dataclass(frozen=True)
-class Curvature:
-    """The curvature of a likelihood at its maximum, and what it says of the parameters.
-
-    ``information`` is the Hessian with the ridge, None where nobody asks; ``basis`` whitens it, and
-    ``covariance`` is that of coefficients and side effect, None where no intervals are wanted.
-    """
-
-    basis: Basis
-    information: np.ndarray | None
-    covariance: np.ndarray | None
-
-
-def carry_over(rest: Curvature, held: Curvature) -> Curvature:
-    """Of parameters theta1 + V g: theta1 at the maximum of the rest, then g given theta1.
-
-    If theta1 moves by D, g follows by -(V'HV)^-1 V'H D, H the information of what is held: theta
-    moves by Q D, Q = I - V (V'HV)^-1 V'H. Of the directions V the rest sees nothing, so Q takes
-    nothing from D that it knows.
-    """
-    assert held.information is not None
-    V = held.basis.transform  # whitened: V'HV = I
-    Q = np.eye(len(V)) - V @ (V.T @ held.information)
-    basis = replace(held.basis, transform=np.hstack([Q @ rest.basis.transform, V]))
-    covariance = None
-    if rest.covariance is not None and held.covariance is not None:
-        covariance = Q @ rest.covariance @ Q.T + held.covariance
-    information = None
-    if rest.information is not None:
-        information = rest.information + held.information
-    return Curvature(basis, information, covariance)
 
 
 def parameter_names(data: FitData, mask: np.ndarray) -> list[str]:

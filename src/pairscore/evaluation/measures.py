@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from pairscore.core.optimise import solve_falling
+from pairscore.core.roots import solve_falling
 from pairscore.core.shares import Measurement, weighted_mean, wilson_interval
 from pairscore.data.comparisons import Comparisons
 from pairscore.evaluation.held_out import HeldOutComparisons

@@ -6,15 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.moments import share_of
+from pairscore.core.shares import share_of
 from pairscore.core.threads import one_blas_thread
 from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import ALONE, Workers, number_groups
-from pairscore.data.items import LARGEST_NUMBER, Items
-from pairscore.errors import PairscoreError, PairscoreWarning, first_few
+from pairscore.data.items import Items
+from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.agreement import agreement_of, differences_along
-from pairscore.estimators.checks import n_counted, refuse_lost_digits, refuse_too_many_features
+from pairscore.estimators.checks import (
+    n_counted,
+    refuse_extremes,
+    refuse_lost_digits,
+    refuse_too_many_features,
+    refuse_unknown_items_and_sides,
+)
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.criteria import likelihood_of
 from pairscore.estimators.fit_data import FitData, TableData
@@ -390,50 +396,6 @@ def without_ties(data: Comparisons, method: str) -> Comparisons:
     if method == "split" and data.covariance_items is None:
         data = data.with_covariance_items(~data.compared)
     return data[decided]
-
-
-def refuse_unknown_items_and_sides(settings: Settings, data: Comparisons, has_items: bool) -> None:
-    """What a matrix of differences, or votes without sides, cannot tell."""
-    if settings.by_comparison and not has_items:
-        raise PairscoreError(
-            "judges, context and ties as a parameter need items and votes; a matrix of differences"
-            " has neither judges nor context."
-        )
-    if settings.item_effects and not has_items:
-        raise PairscoreError(
-            "item_effects=True needs to know who was compared, and a matrix of differences does not"
-            " say; fit items and votes instead."
-        )
-    if settings.side_effect and has_items and not data.sides_known:
-        raise PairscoreError(
-            "side_effect=True needs votes that say who was left and right; these only say winner"
-            " and loser."
-        )
-
-
-def refuse_extremes(data: Comparisons) -> None:
-    """Weights and context whose squares overflow; features are checked where they are read."""
-    if data.weight is not None:
-        low = float(np.min(data.weight, where=data.weight > 0, initial=np.inf))
-        refuse_weights(low, float(np.max(data.weight)))
-    limits = {
-        name: np.all(np.abs(column) < LARGEST_NUMBER) for name, column in data.context.items()
-    }
-    large = [name for name, is_small in limits.items() if not is_small]
-    if large:
-        raise PairscoreError(
-            f"values beyond {LARGEST_NUMBER:g} are too large to compute with:"
-            f" {first_few(map(repr, large))}; divide the column by a constant."
-        )
-
-
-def refuse_weights(low: float, high: float) -> None:
-    """Positive weights between these two whose squares overflow."""
-    if not (high < LARGEST_NUMBER and low > 1 / LARGEST_NUMBER):
-        raise PairscoreError(
-            f"weights go from {low:.3g} to {high:.3g}, too far apart to compute with; divide them"
-            " by their mean."
-        )
 
 
 def without_decisions(fit: Fit) -> tuple[Fit, list[Note]]:

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from pairscore.core.normal_average import averaged_probabilities
-from pairscore.core.scale import share_of_coin
-from pairscore.core.ties import OutcomeLaw
+from pairscore.core.ties import OutcomeLaw, share_of_coin
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError

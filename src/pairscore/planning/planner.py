@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import METHODS
-from pairscore.core.optimise import smallest_whole_number
+from pairscore.core.roots import smallest_whole_number
 from pairscore.data.items import read_items
 from pairscore.errors import NoAnswerError, PairscoreError, plural
 from pairscore.planning.pilot import NoiseEstimate

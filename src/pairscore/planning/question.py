@@ -7,7 +7,7 @@ import numpy as np
 
 from pairscore.core.links import Link, get_link
 from pairscore.core.moments import moments
-from pairscore.core.optimise import solve_falling
+from pairscore.core.roots import solve_falling
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.errors import (

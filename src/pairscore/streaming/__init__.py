@@ -7,9 +7,13 @@ Start with ``fit``: :func:`fit_stream`.
     spark         an engine on Spark
     connect       the engine at an address
     progress      how far long work is, also on a line of a terminal
-    rows          a batch of a table as row numbers, outcomes and amounts; the item table
+    rows          a batch of comparisons as row numbers, outcomes and amounts
+    item_rows     rows of the item table, a block at a time
+    item_files    the item table in files that all workers can reach
+    scratch       folders for temporary files
     spill         comparisons in tiles, in a folder that all workers can reach
-    passes        the first pass over comparisons with its checkpoint, and passes at given scores
+    passes        the first pass over comparisons, and passes at given scores
+    checkpoint    the sums of a first pass that was ended, to go on from
     tiles         comparisons on disk, those of a pair together, and sums over pairs
     shared_items  the item table, whose rows are here or on workers
     data          the first pass, and what the steps of a fit share

@@ -33,11 +33,13 @@ from pairscore.estimators.fit_data import (
 )
 from pairscore.estimators.settings import Settings
 from pairscore.files.partitions import PARTITION_ROWS, FilePartition, Partition, partitions
+from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.engines import Engine, LocalEngine
+from pairscore.streaming.item_files import read_item_table, share_items
+from pairscore.streaming.item_rows import find_item_ids, item_parts
 from pairscore.streaming.passes import (
     AlongSums,
     AlongTask,
-    Checkpoint,
     FirstSums,
     GainTask,
     NumberedPart,
@@ -48,26 +50,10 @@ from pairscore.streaming.passes import (
     TallyTask,
 )
 from pairscore.streaming.progress import Progress, Watch
-from pairscore.streaming.rows import (
-    Batch,
-    Layout,
-    RowReader,
-    find_item_ids,
-    ids_only,
-    item_parts,
-    mask_of,
-)
+from pairscore.streaming.rows import Batch, Layout, RowReader, ids_only, mask_of
+from pairscore.streaming.scratch import shared_folder, stored
 from pairscore.streaming.shared_items import SharedItems
-from pairscore.streaming.spill import (
-    TILE_FORMAT,
-    Grid,
-    Spill,
-    read_item_table,
-    share_items,
-    shared_folder,
-    spill_of_rows,
-    stored,
-)
+from pairscore.streaming.spill import TILE_FORMAT, Grid, Spill, spill_of_rows
 from pairscore.streaming.tiles import BlockTask, Tiles
 
 SAMPLE = 1_000_000  # comparisons, about, from which passes start

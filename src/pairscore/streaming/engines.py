@@ -1,9 +1,9 @@
 """Engines: map a function over parts, and add what comes back.
 
-An engine is an object with one method, :meth:`Engine.total`, which says whether it runs on this
-machine. What a task returns has ``+``, and parts are added in their order, so that no result
-depends on the number of workers. A task is a frozen dataclass that is called with a part; both can
-be pickled, and a task may be run again.
+An engine is an object with one method, :meth:`Engine.total`, and ``is_local``, which says whether
+it runs on this machine. What a task returns has ``+``, and parts are added in their order, so that
+no result depends on the number of workers. A task is a frozen dataclass that is called with a part;
+both can be pickled, and a task may be run again.
 
 Engines of several machines use :func:`attempt` on a part, and :func:`add` on the results of up to
 ``FAN`` neighbours, then on those of up to ``FAN`` such, until one is left.

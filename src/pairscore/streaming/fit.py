@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.moments import share_of
+from pairscore.core.shares import share_of
 from pairscore.errors import PairscoreError
-from pairscore.estimators.checks import refuse_lost_digits, refuse_too_many_features
+from pairscore.estimators.checks import refuse_lost_digits, refuse_too_many_features, refuse_weights
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
-from pairscore.model.fit import keep_estimate, refuse_weights, without_decisions
+from pairscore.model.fit import keep_estimate, without_decisions
 from pairscore.model.intervals import choose_inference
 from pairscore.model.notes import (
     alike_notes,
@@ -27,10 +27,11 @@ from pairscore.model.notes import (
 )
 from pairscore.model.record import record_of
 from pairscore.model.regression import RankRegression
+from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.connect import connected
 from pairscore.streaming.data import Job, StreamData, StreamSource, fingerprint
 from pairscore.streaming.engines import bytes_of
-from pairscore.streaming.passes import Checkpoint, refuse_settings
+from pairscore.streaming.passes import refuse_settings
 from pairscore.streaming.progress import Progress
 
 IN_PARTS = (

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.moments import share_of
-from pairscore.core.optimise import solve_falling
-from pairscore.core.scale import Scale, prior_precision
+from pairscore.core.decided_scale import prior_precision
+from pairscore.core.roots import solve_falling
+from pairscore.core.scale import Scale
+from pairscore.core.shares import share_of
 from pairscore.errors import (
     PairscoreError,
     RoundNeededWarning,
@@ -330,7 +331,7 @@ class Shares:
 def shares_of_sums(sums: ScaleSums, point: Point, best: float) -> Shares:
     """The same from sums at SCALES, of which the logarithm ``best`` is that of the coefficients.
 
-    Ties are looked at as far as SCALES reach; see :func:`pairscore.core.scale.decided_scale`.
+    Ties are looked at as far as SCALES reach (:func:`pairscore.core.decided_scale.decided_scale`).
     """
     scale, unit = 1.0, point.data.weight_unit
     if point.data.n_tied > 0 and sums.decided > 0 and sums.apart > 0:

@@ -1,15 +1,14 @@
-"""From batches of a table to row numbers of items, outcomes and amounts; and the item table.
+"""From batches of a table to row numbers of items, outcomes and amounts.
 
 What is usual (ids of both sides, a winner that is a side, a tie or an id) is looked up at once; for
 whatever else, and to say what is wrong, a batch goes to :func:`pairscore.data.votes.read_votes`, so
 that a comparison means the same here as in a fit in memory.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,22 +16,10 @@ import numpy as np
 from pairscore.choices import NO_SIDES
 from pairscore.core.passes import counts_once
 from pairscore.data.conventions import check_names
-from pairscore.data.features import Recipe
-from pairscore.data.find_ids import (
-    FaultyIdsError,
-    as_ids,
-    choose_among,
-    distinct,
-    find_id_column,
-    id_settings,
-)
 from pairscore.data.items import (
     Items,
-    are_computable,
-    read_items,
-    refuse_bad_ids,
 )
-from pairscore.data.tables import ID_COLUMN, Column, Columns, as_frame, column_of, ids_of
+from pairscore.data.tables import Column, Columns
 from pairscore.data.votes import (
     TIE_WORDS,
     Votes,
@@ -40,18 +27,13 @@ from pairscore.data.votes import (
     read_votes,
     refuse_items_called,
 )
-from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, shown
-from pairscore.files.partitions import FilePartition, Partition, import_arrow, is_text, partitions
-from pairscore.files.sheets import composed, without_blanks
-from pairscore.files.source import ANY_NUMBER, NUMERIC_SHARE
+from pairscore.errors import BadEntriesError, PairscoreError, shown
+from pairscore.files.partitions import Partition
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 OPTIONAL = ("tie", "weight", "count")
-ITEM_ROWS = 1 << 17  # of a Parquet file with items in one partition
-AT_ONCE = 512  # rows of the items whose columns stay in the cache
-HEAD = 1000  # rows of the items by which columns are told to be features
 NO_WORD = 2  # an outcome that is not known yet
 
 
@@ -321,258 +303,3 @@ def located(name: str, first: int, columns: Mapping[str, str] | None = None) -> 
         ) from None
     except PairscoreError as error:
         raise PairscoreError(f"{name!r}, from row {first + 1} on: {error}") from None
-
-
-# -- items -------------------------------------------------------------------------------------
-
-
-def item_parts(source: Any, anywhere: bool = False) -> list[Partition] | None:
-    """The partitions of files with items, perhaps read elsewhere; None for a table in memory."""
-    is_files = isinstance(source, str | Path)
-    if isinstance(source, list | tuple) and source:
-        is_files = isinstance(source[0], str | FilePartition)
-    return partitions(source, ITEM_ROWS, anywhere) if is_files else None
-
-
-def with_ids(values: Any, head: Items, ids: Sequence[np.ndarray]) -> Items:
-    """Items with features ``values``, named as those of ``head``, and ids in several pieces."""
-    names = np.concatenate(ids) if head.ids is not None else None
-    if names is not None and (names.dtype.kind not in "iu" or not np.all(names[1:] > names[:-1])):
-        refuse_bad_ids(names)
-    return Items(values, head.feature_names, names, head.backend)
-
-
-def item_columns(
-    names: Sequence[str], settings: Mapping[str, Any], shown: str = "the item table"
-) -> dict[str, str]:
-    """The columns to read, as we call them, by their names in the table."""
-    id_name = settings.get("id") or (ID_COLUMN if ID_COLUMN in names else None)
-    wanted = list(settings.get("features") or names)
-    exclude, known = settings.get("exclude") or (), set(names)
-    for name in (*([id_name] if id_name else []), *wanted, *exclude):
-        if name not in known:
-            raise PairscoreError(
-                f"{shown!r} has no column {name!r}; it has {first_few(map(repr, names), 8)}."
-                f"{did_you_mean(name, names)}"
-            )
-    columns = {name: name for name in wanted if name not in exclude and name != id_name}
-    return columns | ({id_name: ID_COLUMN} if id_name else {})
-
-
-def read_items_in_memory(source: Any, settings: Mapping[str, Any]) -> Items:
-    """Items of a table in memory, of the columns that settings name."""
-    frame = as_frame(source)
-    if frame is None or not any(settings.values()):
-        return read_items(source)
-    names = {str(name): name for name in frame.columns}
-    columns = item_columns(list(names), settings)
-    table = {new: column_of(frame, names[name]) for name, new in columns.items()}
-    if ID_COLUMN not in table and (ids := ids_of(frame)) is not None:
-        table[ID_COLUMN] = Column(ids)
-    return read_items(Columns(table))
-
-
-def remembering_id(items: Items, settings: Mapping[str, Any]) -> Items:
-    """The items with a recipe that says which column has the ids, if it is not called so."""
-    id = settings.get("id")
-    if id in (None, ID_COLUMN):
-        return items
-    return replace(items, recipe=Recipe(items.feature_names, id=id).to_record())
-
-
-def find_item_ids(
-    source: Any, comparisons: Sequence[Partition], layout: Layout, settings: Mapping[str, Any]
-) -> str | None:
-    """The column of ids of items that have none called so, by the first comparisons.
-
-    As a fit in memory finds it (:mod:`pairscore.data.find_ids`); comparisons further on that name
-    other items are refused when they are read. None where no column has the ids.
-    """
-    if settings.get("id"):
-        return None
-    given, parts = id_settings(settings), item_parts(source)
-    if parts is None:
-        frame = as_frame(source)
-        if frame is None or ID_COLUMN in frame.columns:
-            return None
-        return find_id_column(frame, _first_names(comparisons, layout), by_text=True, **given)
-    names = parts[0].column_names()
-    item_columns(names, settings, parts[0].name)  # refuses names that the table does not have
-    if ID_COLUMN in names:
-        return None
-    columns = {name: name for name in names if name not in given["others"]}
-    head = next((table for part in parts for _, table in _item_tables(part, columns)), None)
-    if head is None:
-        return None
-    numbers = [field.name for field in head.schema if not _is_label(field.type)]
-    ids = {}
-    for name in columns:
-        is_only_feature = given["features"] is None and numbers == [name]
-        if name in (given["features"] or ()) or is_only_feature:
-            continue
-        if as_ids(_column_of(head, name)) is None:  # of the first items, which are read anyway
-            continue
-        pieces = [
-            _column_of(t, name) for part in parts for _, t in _item_tables(part, {name: name})
-        ]
-        whole = Column(np.concatenate([piece.to_numpy() for piece in pieces]))
-        if (of := as_ids(whole)) is not None:
-            ids[name] = of
-    if not ids:
-        return None
-    n_items = len(next(iter(ids.values())).values)
-    try:
-        return choose_among(ids, None, n_items, _first_names(comparisons, layout), by_text=True)
-    except FaultyIdsError:
-        if len({part.name for part in parts}) > 1:
-            raise
-        with located(parts[0].name, 0):
-            raise
-
-
-def _is_label(kind: "pa.DataType") -> bool:
-    from pyarrow import types
-
-    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind)
-    return bool(is_text or types.is_temporal(kind))
-
-
-def _column_of(table: Any, name: str) -> Column:
-    column = table.column(name)
-    if hasattr(column.type, "index_type"):
-        column = column.cast(column.type.value_type)
-    return Column(column.to_numpy(zero_copy_only=False))
-
-
-def _first_names(comparisons: Sequence[Partition], layout: Layout) -> list[np.ndarray]:
-    """The items that the first batch of comparisons names, on each side."""
-    sides = [layout.columns[side] for side in layout.sides]
-    for part in comparisons:
-        for _, table in part.read(sides, ()):
-            if len(table):
-                return [distinct(_column_of(table, side)) for side in sides]
-    return []
-
-
-def item_head(parts: Sequence[Partition], columns: Mapping[str, str]) -> Items:
-    """The first few items, which tell the columns that are features."""
-    for part in parts:
-        for first, table in _item_tables(part, columns):
-            if isinstance(part, FilePartition) and part.kind == "csv":
-                _refuse_bad_numbers(part.name, first, table)
-            with located(part.name, first):
-                return read_items(table.slice(0, HEAD))
-    raise PairscoreError("the item table has no rows; give one row for each item.")
-
-
-def _refuse_bad_numbers(name: str, first: int, table: Any) -> None:
-    """Refuse a cell of a CSV file that is not a number in a column that is meant to be numeric.
-
-    As in memory, that is one in which nine of ten cells are numbers; Arrow takes it for text.
-    """
-    from pyarrow import compute
-
-    for column in table.column_names:
-        cells = table.column(column)
-        if column == ID_COLUMN or not is_text(cells.type):
-            continue
-        filled = cells.filter(
-            compute.invert(compute.equal(compute.utf8_trim_whitespace(cells), ""))
-        )
-        is_number = compute.match_substring_regex(filled, f"^({ANY_NUMBER})$")
-        n_numbers = compute.sum(is_number).as_py() or 0
-        if not NUMERIC_SHARE * len(filled) <= n_numbers < len(filled):
-            continue
-        bad = filled.filter(compute.invert(is_number))[0].as_py()
-        row = cells.to_pylist().index(bad)
-        raise PairscoreError(
-            f"{name!r}, row {first + row + 1}: {column!r} is {shown(bad)} (not a number); correct"
-            " it, or leave the column out."
-        )
-
-
-@dataclass(frozen=True)
-class ItemBlock:
-    """Some items: ids (none where they have none), and features column by column."""
-
-    ids: np.ndarray
-    columns: Sequence[np.ndarray]
-
-    def __len__(self) -> int:
-        return len(self.columns[0])
-
-    def write(self, out: np.ndarray) -> None:
-        """Write the features into an array (n x d)."""
-        for first in range(0, len(self), AT_ONCE):
-            rows = slice(first, first + AT_ONCE)
-            for place, column in enumerate(self.columns):
-                out[rows, place] = column[rows]
-
-
-def item_blocks(
-    part: Partition, columns: Mapping[str, str], features: tuple[str, ...]
-) -> Iterator[ItemBlock]:
-    """The items of every batch of a part, checked."""
-    for first, table in _item_tables(part, columns):
-        with located(part.name, first):
-            block = _plain_block(table, features) or _any_block(read_items(table, features))
-        yield block
-
-
-def _plain_block(table: Any, features: tuple[str, ...]) -> ItemBlock | None:
-    """Items with whole numbers as ids and numbers without gaps as features; None for others."""
-    names = [*features, ID_COLUMN] if ID_COLUMN in table.column_names else list(features)
-    if any(name not in table.column_names for name in names):
-        return None
-    columns = [table.column(name) for name in names]
-    if any(column.null_count or not _is_number(column.type) for column in columns):
-        return None
-    arrays = [column.to_numpy() for column in columns]
-    ids = arrays.pop() if len(arrays) > len(features) else np.empty(0)
-    is_plain = (not len(ids) or ids.dtype.kind in "iu") and all(
-        are_computable(array[:, None].astype(float, copy=False)) for array in arrays
-    )
-    return ItemBlock(ids, arrays) if is_plain else None
-
-
-def _any_block(items: Items) -> ItemBlock:
-    return ItemBlock(np.empty(0) if items.ids is None else items.ids, list(items.values.T))
-
-
-def _is_number(kind: "pa.DataType") -> bool:
-    from pyarrow import types
-
-    return bool(types.is_floating(kind) or types.is_integer(kind))
-
-
-def _item_tables(part: Partition, columns: Mapping[str, str]) -> Iterator[tuple[int, Any]]:
-    """Batches of a part with the number of their first row, columns called as we call them."""
-    pa = import_arrow()
-    for first, batch in part.read(list(columns), ()):
-        table = pa.Table.from_batches([batch]).rename_columns(list(columns.values()))
-        yield first, _with_plain_ids(table) if ID_COLUMN in columns.values() else table
-
-
-def _with_plain_ids(table: Any) -> Any:
-    """The table with ids as a file in memory has them: without blanks around them, and with every
-    accented letter as one sign.
-    """
-    table = _without_codes(table)
-    column = table.column(ID_COLUMN)
-    if not is_text(column.type):
-        return table
-    values = np.array(column.to_pylist(), dtype=object)
-    ids = composed(without_blanks(values)[0])[0]
-    if ids is values:
-        return table
-    place = table.column_names.index(ID_COLUMN)
-    return table.set_column(place, ID_COLUMN, import_arrow().array(ids.tolist(), type=column.type))
-
-
-def _without_codes(table: Any) -> Any:
-    """The table with ids as plain text where they have codes."""
-    place = table.column_names.index(ID_COLUMN)
-    column = table.column(place)
-    if not hasattr(column.type, "value_type") or not hasattr(column.type, "index_type"):
-        return table
-    return table.set_column(place, ID_COLUMN, column.cast(column.type.value_type))

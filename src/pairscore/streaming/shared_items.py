@@ -2,8 +2,9 @@
 
 On this machine the table is an array, perhaps a file that is mapped into memory
 (:class:`pairscore.estimators.item_table.ItemTable`). Elsewhere it is in files
-(:class:`pairscore.streaming.spill.FeatureFiles`): workers read some rows each, and this process
-receives vectors with a number for each item, sums of size d x d, and the rows that it asks for.
+(:class:`pairscore.streaming.item_files.FeatureFiles`): workers read some rows each, and this
+process receives vectors with a number for each item, sums of size d x d, and the rows that it asks
+for.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from pairscore.estimators.results import Fit
 from pairscore.model.open_directions import ComparedItems, ComparedRows, OpenPart
 from pairscore.model.predict import fitted_scores, linear_scores
 from pairscore.streaming.engines import Engine
-from pairscore.streaming.spill import FeatureFiles
+from pairscore.streaming.item_files import FeatureFiles
 
 BLOCK_BYTES = 1 << 25  # of the table in one task
 

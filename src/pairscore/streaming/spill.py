@@ -1,45 +1,27 @@
-"""Comparisons in tiles, and features of items, in a folder that all workers can reach.
+"""Comparisons in tiles, in a folder that all workers can reach.
 
 Items are cut into blocks of neighbouring rows. Tile (a, b) has the comparisons between an item of
 block a and one of block b, a <= b, and so all comparisons of a pair.
 """
 
 import os
-from bisect import bisect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from errno import EIO
 from pathlib import Path
 from shutil import disk_usage, rmtree
-from socket import gethostname
-from tempfile import gettempdir
 from typing import Any
 from uuid import uuid4
 from zlib import crc32
 
 import numpy as np
 
-from pairscore.data.items import Items, refuse_non_finite
 from pairscore.errors import PairscoreError
 from pairscore.files.archive import INTEGER, DamagedFileError, Field, map_array
-from pairscore.files.partitions import REASON_LENGTH, Partition
-from pairscore.files.source import scratch_folder
-from pairscore.streaming.engines import Engine
-from pairscore.streaming.rows import (
-    Batch,
-    ItemBlock,
-    item_blocks,
-    item_columns,
-    item_head,
-    item_parts,
-    ones,
-    read_items_in_memory,
-    remembering_id,
-    with_ids,
-)
+from pairscore.streaming.rows import Batch, ones
+from pairscore.streaming.scratch import ScratchError, reachable
 
-ITEM_FILE = "items.f8"  # features, row by row
 BYTES_OF_ROW, ROOM = 17, 2  # of a comparison on disk, and how many times that must be free
 COLUMNS = ("left", "right", "outcome", "amount")
 SCHEMA = {  # what the columns of a batch are; one amount may stand for all
@@ -48,10 +30,6 @@ SCHEMA = {  # what the columns of a batch are; one amount may stand for all
     "amount": Field("rows", low=0),
 }
 TILE_FORMAT = 2  # of the files; a checkpoint goes on with its own
-
-
-class ScratchError(PairscoreError):
-    """Temporary files cannot be read or written."""
 
 
 @dataclass(frozen=True)
@@ -263,230 +241,3 @@ def spill_of_rows(
     with reachable(rows.folder):
         Path(rows.folder).mkdir()
     return rows
-
-
-# -- the item table ----------------------------------------------------------------------------
-
-
-def read_item_table(
-    source: Any, settings: Mapping[str, Any], most_bytes: float, folder: str
-) -> Items:
-    """Read and check items.
-
-    Parameters
-    ----------
-    source
-        Files or parts of files, as :func:`pairscore.files.partitions.partitions` takes them; or any
-        table in memory that :func:`pairscore.data.items.read_items` takes.
-    settings : dict
-        ``id`` names the column of ids, ``features`` those to use, ``exclude`` those to leave out.
-    most_bytes : float
-        Features that take more are kept in a file, and mapped into memory.
-    folder : str
-        Where that file goes.
-    """
-    parts = item_parts(source)
-    if parts is None:
-        return remembering_id(read_items_in_memory(source, settings), settings)
-    columns = item_columns(parts[0].column_names(), settings, parts[0].name)
-    head = item_head(parts, columns)
-    blocks = (block for part in parts for block in item_blocks(part, columns, head.feature_names))
-    n_rows, d = sum(part.n_rows for part in parts), len(head.feature_names)
-    if n_rows * d * 8 <= most_bytes:
-        values, ids = _in_memory(blocks, n_rows, d)
-    else:
-        values, ids = _on_disk(blocks, d, Path(folder) / ITEM_FILE)
-    return remembering_id(with_ids(values, head, ids), settings)
-
-
-def _in_memory(
-    blocks: Iterable[ItemBlock], n_rows: int, n_features: int
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Features in an array, which grows where the number of rows was a guess; and the ids."""
-    values, ids, n = np.empty((n_rows, n_features)), [], 0
-    for block in blocks:
-        if n + len(block) > len(values):
-            values = np.concatenate([values[:n], np.empty((n + 2 * len(block), n_features))])
-        block.write(values[n : n + len(block)])
-        n += len(block)
-        ids.append(block.ids)
-    return values[:n], ids
-
-
-def _on_disk(
-    blocks: Iterable[ItemBlock], n_features: int, path: Path
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Features in a file that is mapped into memory, and the ids."""
-    n, ids = write_features(blocks, path)
-    values = np.memmap(path, dtype=np.float64, mode="r", shape=(n, n_features))
-    for first in range(0, n, 1 << 16):
-        refuse_non_finite(values[first : first + (1 << 16)], tuple("x" * n_features))
-    return values, ids
-
-
-def write_features(blocks: Iterable[ItemBlock], path: Path) -> tuple[int, list[np.ndarray]]:
-    """Write features to a file, row by row; returns the number of rows, and the ids."""
-    n, ids = 0, []
-    with path.open("wb") as file:
-        for block in blocks:
-            values = np.empty((len(block), len(block.columns)))
-            block.write(values)
-            values.tofile(file)
-            n += len(block)
-            ids.append(block.ids)
-    return n, ids
-
-
-# -- features in files that all workers can reach ------------------------------------------------
-
-
-@dataclass(frozen=True)
-class FeatureFiles:
-    """Features (N x d) in files of neighbouring rows, of which each process reads what it needs.
-
-    ``starts`` are the rows at which files begin, and N.
-    """
-
-    folder: str
-    starts: tuple[int, ...]
-    n_features: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.starts[-1], self.n_features
-
-    def __len__(self) -> int:
-        return self.starts[-1]
-
-    def __getitem__(self, rows: slice) -> np.ndarray:
-        first, last, _ = rows.indices(len(self))
-        found = [np.empty((0, self.n_features))]
-        number = bisect(self.starts, first) - 1
-        while number < len(self.starts) - 1 and self.starts[number] < last:
-            start, stop = self.starts[number : number + 2]
-            if stop > start:
-                low, high = max(first, start) - start, min(last, stop) - start
-                found.append(self._file(number, stop - start)[low:high])
-            number += 1
-        return np.concatenate(found) if len(found) != 2 else found[1]
-
-    def _file(self, number: int, n_rows: int) -> np.ndarray:
-        with reachable(self.folder):
-            path = item_file(self.folder, number)
-            return np.memmap(path, np.float64, "r", shape=(n_rows, self.n_features))
-
-
-def item_file(folder: str, number: int) -> Path:
-    """Where the features of a part of the item table are."""
-    return Path(folder) / f"{number:07d}-{ITEM_FILE}"
-
-
-@dataclass(frozen=True)
-class SavedItems:
-    """How many items some parts have, each, and their ids; those of neighbouring parts add."""
-
-    n_rows: tuple[int, ...]
-    ids: np.ndarray
-
-    def __add__(self, other: "SavedItems") -> "SavedItems":
-        return SavedItems(self.n_rows + other.n_rows, np.concatenate([self.ids, other.ids]))
-
-
-@dataclass(frozen=True)
-class SaveTask:
-    """Reads a part of the item table, and writes its features where all workers can reach them."""
-
-    folder: str
-    columns: Mapping[str, str]
-    features: tuple[str, ...]
-
-    def __call__(self, numbered: tuple[int, Partition]) -> SavedItems:
-        number, part = numbered
-        path = item_file(self.folder, number)
-        unfinished = path.with_suffix(f".{uuid4().hex}")
-        with reachable(self.folder):
-            n, ids = write_features(item_blocks(part, self.columns, self.features), unfinished)
-            os.replace(unfinished, path)
-        return SavedItems((n,), np.concatenate(ids or [np.empty(0)]))
-
-
-def share_items(source: Any, settings: Mapping[str, Any], folder: str, engine: Engine) -> Items:
-    """Items whose features are in a folder: workers read files in parts, and write them there.
-
-    This process sees the first few items, and the ids. A table that it has in memory it writes
-    itself. Parameters are those of :func:`read_item_table`.
-    """
-    parts = item_parts(source, anywhere=True)
-    if parts is None:
-        items = remembering_id(read_items_in_memory(source, settings), settings)
-        with reachable(folder):
-            write_features([ItemBlock(np.empty(0), list(items.values.T))], item_file(folder, 0))
-        shared = FeatureFiles(folder, (0, len(items)), len(items.feature_names))
-        return replace(items, values=shared)  # type: ignore[arg-type]
-    columns = item_columns(parts[0].column_names(), settings, parts[0].name)
-    head = item_head(parts, columns)
-    task = SaveTask(folder, columns, head.feature_names)
-    saved: SavedItems = engine.total(task, list(enumerate(parts)))
-    starts = tuple(np.cumsum([0, *saved.n_rows]).tolist())
-    shared = FeatureFiles(folder, starts, len(head.feature_names))
-    return remembering_id(with_ids(shared, head, [saved.ids]), settings)
-
-
-# -- folders -----------------------------------------------------------------------------------
-
-
-@contextmanager
-def shared_folder(inside: str | None) -> Iterator[str]:
-    """A folder that is gone after the block; ``inside`` another, it has the same rights.
-
-    It is renamed before it is removed: a worker that still writes, for a fit that was given up,
-    then finds no folder of this name, and the folder stays as empty as it was left.
-    """
-    with ExitStack() as stack:
-        with reachable(inside or gettempdir()):
-            outer = stack.enter_context(scratch_folder(inside))
-            folder = outer / "files"
-            folder.mkdir()
-            for made in (outer, folder) if inside else ():
-                made.chmod(Path(inside or "").stat().st_mode & 0o777)
-        try:
-            yield str(folder)
-        finally:
-            with suppress(PermissionError):  # of Windows, where files are still mapped
-                folder.rename(outer / "removed")
-
-
-@contextmanager
-def reachable(folder: str) -> Iterator[None]:
-    """Say in a sentence where the folder cannot be read or written, and what folder is needed."""
-    try:
-        yield
-    except OSError as error:
-        raise ScratchError(
-            f"temporary files in {folder!r} cannot be read or written on {gethostname()!r}"
-            f" ({error.strerror or error}); give a folder with enough room that every worker can"
-            " reach (scratch=)."
-        ) from None
-
-
-def stored(source: Any, folder: str, what: str) -> Any:
-    """A lazy dataframe (Spark, Dask, DuckDB, polars, Ibis) as Parquet files in a folder.
-
-    Its own engine writes them, so that the table is never in one place; any other source is
-    returned as it is. ``what`` is what messages and the files call it.
-    """
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(source, pass_through=True)
-    if not isinstance(frame, nw.LazyFrame):
-        return source
-    path = str(Path(folder) / f"{what}.parquet")
-    try:
-        frame.sink_parquet(path)
-    except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:REASON_LENGTH]
-        raise PairscoreError(
-            f"the {what} cannot be written to {folder!r} ({reason}); give a folder that every"
-            " worker can reach (scratch=)."
-        ) from None
-    return path

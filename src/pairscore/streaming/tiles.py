@@ -13,8 +13,9 @@ import numpy as np
 
 from pairscore.core.pair_graph import aggregate_pairs
 from pairscore.estimators.fit_data import Block, Selection, Tile
+from pairscore.streaming.item_files import FeatureFiles
 from pairscore.streaming.rows import Batch
-from pairscore.streaming.spill import FeatureFiles, Spill
+from pairscore.streaming.spill import Spill
 
 
 @dataclass(frozen=True)

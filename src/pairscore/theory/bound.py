@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import minimize
 
-from pairscore.core.optimise import bisect
+from pairscore.core.roots import bisect
 from pairscore.errors import PairscoreError
 from pairscore.theory.bound_terms import (
     LOG2,

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import gammaincinv, gammaln, ndtr, xlogy
 
 from pairscore.core.links import Link
-from pairscore.core.optimise import solve_falling
+from pairscore.core.roots import solve_falling
 from pairscore.theory import integrals
 from pairscore.theory.integrals import eta, kappa, label_information
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import erf, erfc
 
 from pairscore.core.links import Link
-from pairscore.core.optimise import solve_falling
+from pairscore.core.roots import solve_falling
 from pairscore.errors import PairscoreError
 
 STEP = 1 / 32  # of log x, at which every integral here has ten digits or more
