@@ -153,3 +153,10 @@ def test_many_compared_items_are_kept_as_5000_scores_with_both_ends(monkeypatch)
 
 
 # -- one item at a time ----------------------------------------------------------------------------
+
+
+def test_items_without_features_score_zero_whatever_memory_had():
+    for _ in range(50):
+        garbage = [np.full(60, np.nan) for _ in range(20)]
+        del garbage
+        assert not linear_scores(np.empty((60, 0)), np.empty(0)).any()

@@ -26,6 +26,8 @@ def linear_scores(values: np.ndarray, coef: np.ndarray) -> np.ndarray:
 
     Equal rows have equal scores to the last bit; the sums of BLAS depend on where a row stands.
     """
+    if not values.shape[1]:  # einsum leaves what memory had where there is nothing to sum
+        return np.zeros(len(values))
     return np.einsum("ij,j->i", values, coef)
 
 
