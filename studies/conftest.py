@@ -2,7 +2,7 @@
 
 import pytest
 
-from pairscore.files.write import text_table
+from pairscore.display import text_table
 
 HEAD = ("study", "expected", "seen", "verdict")
 

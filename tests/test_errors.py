@@ -11,15 +11,9 @@ from pairscore.errors import (
     BadRow,
     BadRowsError,
     PairscoreError,
-    closest,
-    did_you_mean,
-    first_few,
-    first_rows,
     is_real,
     number_between,
-    plural,
     positive_number,
-    shown,
     whole_number,
 )
 from tests.test_package import heavy_modules_after
@@ -72,36 +66,6 @@ def test_entries_are_told_in_a_sentence():
 # -- words -----------------------------------------------------------------------------------------
 
 
-def test_lists_are_cut_short():
-    assert first_few([]) == ""
-    assert first_few(["a", "b"]) == "a, b"
-    assert first_few(range(7)) == "0, 1, 2, 3, 4 and 2 more"
-    assert first_rows([3, 8], ["x", 1]) == "row 3 ('x'), row 8 (1)"
-
-
-def test_names_with_a_slip_are_recognised():
-    assert closest("MAS", ["height", "Mass"]) == "Mass"
-    assert closest("colour", ["height", "mass"]) is None
-    assert did_you_mean("hight", ["height", "mass"]) == " Did you mean 'height'?"
-    assert did_you_mean("colour", ["height", "mass"]) == ""
-
-
-def test_nouns_and_verbs_agree_with_their_number():
-    assert plural(1, "item") == "1 item"
-    assert plural(0, "item") == "0 items"
-    assert plural(2000, "item", ",") == "2,000 items"
-    assert [plural(1, "row", verb=verb) for verb in ("is", "has", "names")] == [
-        "1 row is",
-        "1 row has",
-        "1 row names",
-    ]
-    assert [plural(2, "row", verb=verb) for verb in ("is", "has", "names")] == [
-        "2 rows are",
-        "2 rows have",
-        "2 rows name",
-    ]
-
-
 # -- single numbers --------------------------------------------------------------------------------
 
 
@@ -139,10 +103,3 @@ def test_a_whole_number(value):
     with pytest.raises(PairscoreError) as caught:
         whole_number(value, "n_items")
     assert str(caught.value) == f"n_items is {value!r}; use a whole number from 1."
-
-
-def test_long_values_are_cut_and_long_lists_counted():
-    assert shown([1, 2, 3]) == "[1, 2, 3]"
-    assert shown(np.zeros(384)) == "a list of 384 values"
-    assert shown("x" * 500) == "'" + "x" * 78 + "…"
-    assert first_rows([3], [list(range(300))]) == "row 3 (a list of 300 values)"

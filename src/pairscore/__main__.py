@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 
 from pairscore.choices import DB_VARIABLE
-from pairscore.errors import without_password
+from pairscore.passwords import without_password
 
 # that were made since garbage was last looked for: in the modules of a command there is none
 MANY_OBJECTS = 100_000

@@ -1,11 +1,10 @@
-"""What pairscore raises and warns with, the words of its messages, and checks of single numbers.
+"""What pairscore raises and warns with, and checks of single numbers.
 
 Every message is one sentence that says what is wrong, how much of it there is, and what to do. It
 names settings as Python does (``method='mle'``); the command line translates them into its options.
 Nothing here imports NumPy, so that commands which only print help stay fast.
 """
 
-import re
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,12 +13,13 @@ from math import inf
 from numbers import Integral, Real
 from typing import Any
 
-LONGEST_VALUE = 80  # characters of a value that a message shows
+from pairscore.display import first_few, first_rows, plural, shown
+from pairscore.passwords import without_password
+
 NO_NUMBER = "not a number"  # the reason why a cell is bad
 MOST_WORDS = 8  # entries that may stand for missing values
 SHOWN_ROWS = 20  # bad rows of a file that the message lists
 SMALLEST_PERCENTAGE = 2  # from here on a share is taken for a percentage
-IRREGULAR = {"is": "are", "has": "have"}
 
 
 class PairscoreError(ValueError):
@@ -149,6 +149,19 @@ class BadEntriesError(PairscoreError):
         return f"{self.what}; {self.remedy}."
 
 
+def bad_entries(
+    what: str, remedy: str, places: Mapping[str, tuple[Iterable[Any], list[Any]]], reason: str
+) -> BadEntriesError:
+    """The error for entries of the votes; ``places`` has rows and values of each bad column."""
+    rows, values = next(iter(places.values()))
+    entries = [
+        (int(row), column, value)
+        for column, (rows, values) in places.items()
+        for row, value in zip(rows, values, strict=True)
+    ]
+    return BadEntriesError(f"{what}: {first_rows(rows, values)}", remedy, "votes", entries, reason)
+
+
 class PairscoreWarning(UserWarning):
     """The fit went on, but the reader of its numbers should know something."""
 
@@ -209,148 +222,12 @@ class RoundNeededWarning(NotConvergedWarning):
     """Every site has to make sums at the merged model, and these are merged again."""
 
 
-# -- words of messages -----------------------------------------------------------------------------
-
-
-def first_few(things: Iterable[object], limit: int = 5) -> str:
-    """The first things of a list in words.
-
-    >>> first_few("abcdefg", 3)
-    'a, b, c and 4 more'
-    """
-    things = list(things)
-    text = ", ".join(str(thing) for thing in things[:limit])
-    return text if len(things) <= limit else f"{text} and {len(things) - limit} more"
-
-
-def shown(value: object) -> str:
-    """A value as a message shows it: a long text is cut, and of a long list its length is named.
-
-    >>> shown("x"), shown([1.0] * 384), shown("y" * 90)[-12:]
-    ("'x'", 'a list of 384 values', 'yyyyyyyyyyy…')
-    """
-    if hasattr(value, "__len__") and not isinstance(value, str | bytes) and len(value) > 3:
-        return f"a list of {len(value):,} values"
-    text = repr(value)
-    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
-
-
-# signs that a terminal obeys instead of showing them: controls, and those that turn the direction
-# of writing or end a line
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069]")
-BREAKS = re.compile(r"[\t\n]")
-
-
-def visible(text: str, breaks: bool = True) -> str:
-    r"""Text as a terminal may show it: signs that would steer the terminal are shown as such.
-
-    With ``breaks`` it may have several lines; without, they are shown too, as in a cell of a table.
-
-    >>> print(visible("Ann\x1b[2J"), visible("two\nlines", breaks=False))
-    Ann\x1b[2J two\nlines
-    """
-    text = CONTROLS.sub(_as_escape, text)
-    return text if breaks else BREAKS.sub(_as_escape, text)
-
-
-def _as_escape(sign: re.Match[str]) -> str:
-    return sign[0].encode("unicode_escape").decode("ascii")
-
-
-# user:key of an address without an @; a setting of it behind a question mark or a #; password=...
-# as the addresses of PostgreSQL have it; user:key@host: as ssh copies files
-KEYS_OF_STORE = re.compile(
-    r"""(\b[a-zA-Z][\w+.-]+:/{1,2}[^:@/\s?'"\[]+):(?![0-9]*(?:[/?,;.)'"\s]|$))[^'"\s]*"""
-)
-KEYS_BEHIND = re.compile(
-    r"""([?&;#](?:sig|sas|[\w.-]*(?:pass|pwd|secret|token|key|signature|credential|auth)[\w.-]*)=)"""
-    r"""[^&\s'";]+""",
-    re.IGNORECASE,
-)
-PASSWORD = re.compile(
-    r"""(password\s*=\s*)('(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|[^&\s]+)""", re.IGNORECASE
-)
-
-KEYS_OF_HOST = re.compile(r"""(?<![\w./:@-])([\w.+-]{2,}):(?![/\\])[^\s'"]*@(?=[\w.-]+[:/])""")
-
-
-def without_password(text: str) -> str:
-    """An address, or a word of a command, without the password that may be in it.
-
-    Too much is left out rather than too little: up to the last @, which a password may have too.
-    A word that only has an address in it, such as a query, is left alone beyond the next blank.
-
-    >>> without_password("postgresql://ann:se/c@ret@host/db"), without_password("host:5432")
-    ('postgresql://ann@host/db', 'host:5432')
-    """
-    if "=" not in text and ":" not in text:
-        return text
-    password = ".*" if re.match(r"(--[\w-]+=)?\w[\w+.-]*:/", text) else r"\S*"
-    # a path has one slash of the two; a port has only digits
-    text = re.sub(rf"(\w:/+[^:@\s]*):{password}@", r"\1@", text, flags=re.DOTALL)
-    text = KEYS_OF_STORE.sub(r"\1:…", text)
-    text = KEYS_OF_HOST.sub(r"\1@", text)
-    text = KEYS_BEHIND.sub(r"\1…", text)
-    return PASSWORD.sub(r"\1…", text)
-
-
-def first_rows(rows: Iterable[int], values: Iterable[object], limit: int = 5) -> str:
-    """Row numbers with their values in words.
-
-    >>> first_rows([3, 8], ["x", "y"])
-    "row 3 ('x'), row 8 ('y')"
-    """
-    return first_few(
-        [f"row {row} ({shown(value)})" for row, value in zip(rows, values, strict=True)], limit
-    )
-
-
-def bad_entries(
-    what: str, remedy: str, places: Mapping[str, tuple[Iterable[Any], list[Any]]], reason: str
-) -> BadEntriesError:
-    """The error for entries of the votes; ``places`` has rows and values of each bad column."""
-    rows, values = next(iter(places.values()))
-    entries = [
-        (int(row), column, value)
-        for column, (rows, values) in places.items()
-        for row, value in zip(rows, values, strict=True)
-    ]
-    return BadEntriesError(f"{what}: {first_rows(rows, values)}", remedy, "votes", entries, reason)
-
-
-def closest(name: str, names: Iterable[str]) -> str | None:
-    """The one of ``names`` that is most like ``name``, ignoring case; None if none is similar."""
-    from difflib import get_close_matches
-
-    by_case = {known.casefold(): known for known in names}
-    close = get_close_matches(name.casefold(), list(by_case), 1)
-    return by_case[close[0]] if close else None
-
-
 def warn_caller(text: str, category: type[PairscoreWarning] = PairscoreWarning) -> None:
     """Warn of something where a user's own code called pairscore."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pairscore."):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)
-
-
-def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """A question with the closest name, to end a message with; empty if no name is similar."""
-    close = closest(name, names)
-    return "" if close is None else f" Did you mean {close!r}?"
-
-
-def plural(number: int, noun: str, digits: str = "", verb: str = "") -> str:
-    """A number with its noun, and with a verb that agrees.
-
-    >>> plural(1, "item"), plural(2000, "item", digits=","), plural(2, "row", verb="is")
-    ('1 item', '2,000 items', '2 rows are')
-    """
-    count = f"{number:{digits}} {noun}" + ("" if number == 1 else "s")
-    if not verb:
-        return count
-    return f"{count} {verb if number == 1 else IRREGULAR.get(verb, verb.removesuffix('s'))}"
 
 
 # -- single numbers --------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.errors import PairscoreError, plural
+from pairscore.display import plural
+from pairscore.errors import PairscoreError
 
 
 def angle(beta_hat: Any, beta: Any) -> float:

@@ -15,7 +15,8 @@ import numpy as np
 from pairscore.core.quantiles import normal_width
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
-from pairscore.errors import PairscoreError, shown
+from pairscore.display import shown
+from pairscore.errors import PairscoreError
 from pairscore.evaluation.measures import calibration_bins
 from pairscore.model.ranks import rank_items
 from pairscore.planning.charts import draw_plan, quiet_frame

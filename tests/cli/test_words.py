@@ -10,8 +10,9 @@ import pytest
 from pairscore import load
 from pairscore.cli import main, words
 from pairscore.cli.words import folded, ranking_text, translate
+from pairscore.display import text_table
 from pairscore.files.tables import read_table
-from pairscore.files.write import text_table, write_table
+from pairscore.files.write import write_table
 from pairscore.model.scales import scale_of
 from tests.cli.running import run
 from tests.model.test_ranks import fitted

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError, RankRegression, fit_stream, read_sql
-from pairscore.errors import without_password
 from pairscore.files import queries
 from pairscore.files.queries import query_tables
 from tests.postgres import PASSWORD, url
@@ -325,35 +324,6 @@ def test_a_server_that_is_not_there_is_named(postgres):
 def test_a_query_that_shows_the_password_does_not_get_it_shown(postgres):
     with pytest.raises(PairscoreError, match="has the password in it, and is not shown"):
         read_sql(url(postgres), f"SELECT CAST('{PASSWORD}' AS int)")
-
-
-@pytest.mark.parametrize(
-    ("address", "shown"),
-    [
-        ("postgresql://ann:geheim@host:5432/db", "postgresql://ann@host:5432/db"),
-        ("postgresql://ann:ge:he@im/x@host/db", "postgresql://ann@host/db"),
-        ("postgresql://:geheim@host/db", "postgresql://@host/db"),
-        ("--db=postgresql+psycopg://ann:geheim@host", "--db=postgresql+psycopg://ann@host"),
-        (
-            "postgresql://host/db?user=a&password=geheim&x=1",
-            "postgresql://host/db?user=a&password=…&x=1",
-        ),
-        ("postgresql://ann@host:5432/db", "postgresql://ann@host:5432/db"),
-        ("sqlite:///study.db", "sqlite:///study.db"),
-        ("s3://KEY:geheim@bucket/votes", "s3://KEY@bucket/votes"),
-        ("--db=postgresql://ann:ge heim@host", "--db=postgresql://ann@host"),
-        ("see http://ann:geheim@host/x", "see http://ann@host/x"),
-        ("abfs://c@account/votes?sas=geheim", "abfs://c@account/votes?sas=…"),
-        ("https://host/x.csv#access_token=geheim", "https://host/x.csv#access_token=…"),
-        ("there is no file 'ann:geheim@host:/x.csv'", "there is no file 'ann@host:/x.csv'"),
-        ("ann:ge/h@im@host:/x.csv", "ann@host:/x.csv"),
-        (r"C:\Users/ann@home/x.csv", r"C:\Users/ann@home/x.csv"),
-        ("SELECT 'a://b' AS a, x::int FROM t -- @", "SELECT 'a://b' AS a, x::int FROM t -- @"),
-    ],
-)
-def test_an_address_is_shown_without_its_password(address, shown):
-    assert without_password(address) == shown
-    assert without_password(shown) == shown
 
 
 @pytest.mark.parametrize(

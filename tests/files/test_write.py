@@ -12,7 +12,7 @@ import pytest
 
 from pairscore import PairscoreError
 from pairscore.files.tables import read_table
-from pairscore.files.write import atomic_write, html_text, write_table
+from pairscore.files.write import atomic_write, write_table
 from tests.files.test_tables import NAN, as_lists
 
 
@@ -138,20 +138,6 @@ def test_places_that_cannot_be_written_to(tmp_path):
         ):
             write_table({"x": [1.0]}, tmp_path / place)
     assert [path.name for path in tmp_path.iterdir()] == ["folder.csv"]
-
-
-def test_html_is_escaped_and_leaves_out_what_is_empty():
-    page = html_text(
-        "<t>", [("a & b", "<i>")], {"x<": [1.23456, np.nan], "n": [7, "y>"]}, ["", "s<"]
-    )
-    assert page.startswith(
-        "<h4>&lt;t&gt;</h4><table><tr><th style='text-align:left'>a &amp; b</th>"
-    )
-    assert "<td style='text-align:left'>&lt;i&gt;</td>" in page
-    assert "<thead><tr><th>x&lt;</th><th>n</th></tr></thead>" in page
-    assert "<tr><td>1.235</td><td>7</td></tr><tr><td>unknown</td><td>y&gt;</td></tr>" in page
-    assert page.endswith("<p>s&lt;</p>")
-    assert html_text("only a title", ()) == "<h4>only a title</h4>"
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])

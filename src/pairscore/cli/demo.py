@@ -10,9 +10,10 @@ import numpy as np
 
 from pairscore.cli.words import terminal_width
 from pairscore.data.items import Items
+from pairscore.display import text_table
 from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Wording
-from pairscore.files.write import text_table, write_table
+from pairscore.files.write import write_table
 from pairscore.metrics import kendall_distance
 from pairscore.model.ranks import MULTIPLICITY
 from pairscore.model.regression import RankRegression

@@ -32,15 +32,8 @@ from pairscore.cli.words import (
     show_note,
     terminal_width,
 )
-from pairscore.errors import (
-    ColumnFoundWarning,
-    EmptyColumnsError,
-    PairscoreError,
-    PairscoreWarning,
-    did_you_mean,
-    first_few,
-    plural,
-)
+from pairscore.display import did_you_mean, first_few, plural
+from pairscore.errors import ColumnFoundWarning, EmptyColumnsError, PairscoreError, PairscoreWarning
 
 if TYPE_CHECKING:
     from pairscore.files.read_study import StudyInput

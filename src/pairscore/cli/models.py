@@ -72,7 +72,8 @@ from pairscore.cli.words import (
     show_written,
     translate,
 )
-from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.display import first_few, plural
+from pairscore.errors import PairscoreError
 from pairscore.streaming.progress import stage
 
 if TYPE_CHECKING:

@@ -58,7 +58,8 @@ from pairscore.cli.words import (
     show_written,
     with_id_name,
 )
-from pairscore.errors import BadEntriesError, PairscoreError, plural
+from pairscore.display import plural
+from pairscore.errors import BadEntriesError, PairscoreError
 from pairscore.streaming.progress import stage, with_progress
 
 if TYPE_CHECKING:
@@ -199,8 +200,9 @@ def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **
     """
     refuse_output(output, model, *([items] if items else []), is_table=True)
     from pairscore.data.features import recipe_of
-    from pairscore.files.write import row_records, write_table
+    from pairscore.files.write import write_table
     from pairscore.model.file import load_model
+    from pairscore.records import row_records
 
     if str(model) == str(items) == "-":
         raise PairscoreError(
@@ -541,10 +543,11 @@ def predict(
 
     from pairscore.data.tables import Columns
     from pairscore.files.read_study import find_id_for_pairs, read_new_items, read_pairs
-    from pairscore.files.write import row_records, write_table
+    from pairscore.files.write import write_table
     from pairscore.model.file import load_model
     from pairscore.model.items import items_of_fit
     from pairscore.model.predict import pair_chances
+    from pairscore.records import row_records
 
     with list_bad_rows(output), stage("Reading"):
         with input_path(model) as path:
@@ -580,7 +583,8 @@ def predict(
 
 def chances_text(chances: dict[str, Any]) -> str:
     """The first chances as a table for the screen."""
-    from pairscore.files.write import row_records, text_table
+    from pairscore.display import text_table
+    from pairscore.records import row_records
 
     def percent(row: dict[str, Any], value: str, low: str, high: str) -> tuple[str, str]:
         ends = row[low], row[high]

@@ -38,7 +38,9 @@ from pairscore.cli.words import (
     show_warnings,
     show_written,
 )
-from pairscore.errors import PairscoreError, RoundNeededWarning, plural, without_password
+from pairscore.display import plural
+from pairscore.errors import PairscoreError, RoundNeededWarning
+from pairscore.passwords import without_password
 from pairscore.streaming.progress import stage
 
 if TYPE_CHECKING:

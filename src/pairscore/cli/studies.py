@@ -43,7 +43,8 @@ from pairscore.cli.words import (
     show_unused_columns,
     translate,
 )
-from pairscore.errors import NoAnswerError, PairscoreError, first_few
+from pairscore.display import first_few
+from pairscore.errors import NoAnswerError, PairscoreError
 from pairscore.streaming.progress import stage
 
 if TYPE_CHECKING:

@@ -32,7 +32,9 @@ from typing import Any, TypeVar
 
 import click
 
-from pairscore.errors import MOST_WORDS, first_few, visible, without_password
+from pairscore.display import first_few, visible
+from pairscore.errors import MOST_WORDS
+from pairscore.passwords import without_password
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
@@ -203,9 +205,10 @@ def with_id_name(ranking: dict[str, Any], name: str | None) -> dict[str, Any]:
 
 def ranking_text(ranking: dict[str, Any], fit: Any, scale: str, id_name: str = "id") -> str:
     """The first items of a ranking as a table for the screen; ``id_name`` is the user's word."""
-    from pairscore.files.write import row_records, same_digits, text_table
+    from pairscore.display import same_digits, text_table
     from pairscore.model.scales import scale_of
     from pairscore.model.summary import interval_in_words
+    from pairscore.records import row_records
 
     def cells(row: dict[str, Any]) -> tuple[Any, ...]:
         interval = interval_in_words(row["low"], row["high"], style)
@@ -251,7 +254,7 @@ def echo(text: str, err: bool = False) -> None:
 
 def show_json(record: Any, err: bool = False) -> None:
     """Print a result as JSON."""
-    from pairscore.files.write import json_text
+    from pairscore.records import json_text
 
     click.echo(json_text(record), err=err)
 

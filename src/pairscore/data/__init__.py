@@ -8,5 +8,5 @@ finds the column that has the ids, ``repeats`` sees that comparisons are added t
 ``folds`` assigns items to folds, ``splitters`` holds items out in cross-validation and applies
 scikit-learn's transformers to the items of comparisons.
 
-Imports: choices, errors.
+Imports: display, errors, choices.
 """

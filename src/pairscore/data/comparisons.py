@@ -26,14 +26,8 @@ from pairscore.data.tables import (
     to_array,
 )
 from pairscore.data.votes import OUTCOMES, Votes, check_columns, read_votes
-from pairscore.errors import (
-    ColumnFoundWarning,
-    PairscoreError,
-    first_few,
-    first_rows,
-    plural,
-    warn_caller,
-)
+from pairscore.display import first_few, first_rows, plural
+from pairscore.errors import ColumnFoundWarning, PairscoreError, warn_caller
 
 SAMPLED_ITEMS = 256  # of a fingerprint
 HASHED_AT_ONCE = 1 << 16  # comparisons, which stay in the cache

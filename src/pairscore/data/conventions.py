@@ -30,7 +30,8 @@ from pairscore.data.tables import (
     is_missing,
     look_up,
 )
-from pairscore.errors import PairscoreError, bad_entries, closest, did_you_mean, first_few, plural
+from pairscore.display import closest, did_you_mean, first_few, plural
+from pairscore.errors import PairscoreError, bad_entries
 
 # what is guessed, in words
 OLDER = {

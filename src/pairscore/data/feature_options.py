@@ -30,14 +30,8 @@ from pairscore.data.tables import (
     spread_lists,
     to_array,
 )
-from pairscore.errors import (
-    EmptyColumnsError,
-    PairscoreError,
-    did_you_mean,
-    first_few,
-    plural,
-    warn_caller,
-)
+from pairscore.display import did_you_mean, first_few, plural
+from pairscore.errors import EmptyColumnsError, PairscoreError, warn_caller
 
 DATE = re.compile(
     r"([0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{2}){1,2}|[0-9]{4}[./-][0-9]{1,2}[./-][0-9]{1,2}"

@@ -33,7 +33,8 @@ from pairscore.data.tables import (
     whole_numbers,
     without_rounding_errors,
 )
-from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
+from pairscore.display import did_you_mean, first_few, plural
+from pairscore.errors import BadEntriesError, PairscoreError
 
 NO_LEVEL, UNKNOWN_LEVEL = -1, -2
 LEAVE_OUT = ", or leave these items out"  # where a remedy has it, no other words but of this follow

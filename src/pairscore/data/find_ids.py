@@ -27,7 +27,8 @@ from pairscore.data.tables import (
     is_missing,
     whole_numbers,
 )
-from pairscore.errors import BadEntriesError, PairscoreError, first_few, first_rows
+from pairscore.display import first_few, first_rows
+from pairscore.errors import BadEntriesError, PairscoreError
 
 MATCH = 0.9  # share of the names in the comparisons that a column of ids must have
 

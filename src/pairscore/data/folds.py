@@ -16,7 +16,8 @@ import numpy as np
 
 from pairscore.data.items import Items
 from pairscore.data.tables import is_hashable, is_missing
-from pairscore.errors import PairscoreError, first_few, plural, shown
+from pairscore.display import first_few, plural, shown
+from pairscore.errors import PairscoreError
 
 Progress = Callable[[float, float], None]  # told how much is done, and of how much
 Result = TypeVar("Result")

@@ -30,16 +30,8 @@ from pairscore.data.tables import (
     to_floats,
     without_rounding_errors,
 )
-from pairscore.errors import (
-    BadEntriesError,
-    PairscoreError,
-    did_you_mean,
-    first_few,
-    first_rows,
-    plural,
-    shown,
-    warn_caller,
-)
+from pairscore.display import did_you_mean, first_few, first_rows, plural, shown
+from pairscore.errors import BadEntriesError, PairscoreError, warn_caller
 
 LARGEST_NUMBER = 1e100  # whose square, times a weight of this size, a computer holds
 

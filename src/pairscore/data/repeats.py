@@ -13,7 +13,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from pairscore.data.votes import Votes
-from pairscore.errors import PairscoreError, plural
+from pairscore.display import plural
+from pairscore.errors import PairscoreError
 
 FEWEST = 10  # comparisons of a batch that may be called repeated
 BITS = 40.0  # how much less likely than certain a repetition by chance must be

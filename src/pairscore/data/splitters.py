@@ -16,7 +16,8 @@ from pairscore.choices import TEST_PAIRS
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import assign_folds, number_groups
 from pairscore.data.items import Items, read_items, refuse_non_finite, with_features
-from pairscore.errors import PairscoreError, plural
+from pairscore.display import plural
+from pairscore.errors import PairscoreError
 
 MOST_TRIES = 20  # to find comparisons without a common item, one for each fold
 

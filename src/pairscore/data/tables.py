@@ -16,15 +16,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
-from pairscore.errors import (
-    PairscoreError,
-    bad_entries,
-    first_few,
-    first_rows,
-    is_real,
-    plural,
-    shown,
-)
+from pairscore.display import first_few, first_rows, plural, shown
+from pairscore.errors import PairscoreError, bad_entries, is_real
 
 ID_COLUMN = "id"
 TEXT_AND_DATES = (str, bytes, np.datetime64, np.timedelta64)

@@ -41,14 +41,8 @@ from pairscore.data.tables import (
     is_missing,
     to_array,
 )
-from pairscore.errors import (
-    OtherCaseError,
-    PairscoreError,
-    bad_entries,
-    first_few,
-    first_rows,
-    plural,
-)
+from pairscore.display import first_few, first_rows, plural
+from pairscore.errors import OtherCaseError, PairscoreError, bad_entries
 
 BLOCK = 1 << 14  # comparisons at a time, which stay in the cache
 TIE_WORDS = ("tie", "tie (bothbad)")

@@ -18,5 +18,5 @@ Start with ``fit``: everything that was asked for, estimated together.
     profile                  intervals by the profile likelihood
     fit                      the fit, in the terms of a model
 
-Imports: errors, data, core, estimators.
+Imports: display, errors, data, core, estimators.
 """

@@ -17,6 +17,7 @@ from pairscore.core.pair_graph import Pairs, sum_sides
 from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import read_names
+from pairscore.display import first_few
 from pairscore.effects.item_covariance import (
     Covariance,
     FormedCovariance,
@@ -30,7 +31,6 @@ from pairscore.errors import (
     PairscoreWarning,
     SeparationWarning,
     UnbeatenItemsWarning,
-    first_few,
 )
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.penalty import SEPARATION_L2

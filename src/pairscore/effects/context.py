@@ -23,9 +23,10 @@ from pairscore.core.pair_graph import Pairs, laplacian
 from pairscore.core.passes import net_pass
 from pairscore.core.quantiles import p_in_words
 from pairscore.core.sandwich import DyadicSums, floored_covariance, jackknife_inflation
+from pairscore.display import first_few
 from pairscore.effects.expectation_propagation import Posterior
 from pairscore.effects.rows import RowsMaximum, SingleComparisons
-from pairscore.errors import PairscoreError, first_few
+from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import TableData
 
 LEAST_REST = 0.1  # share of a column within items: with less, its error is three times as wide

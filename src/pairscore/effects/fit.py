@@ -12,6 +12,7 @@ import numpy as np
 
 from pairscore.core.linalg import Basis, square_root
 from pairscore.data.folds import feature_keys
+from pairscore.display import plural
 from pairscore.effects.abilities import (
     bound_abilities,
     centred_variances,
@@ -69,7 +70,6 @@ from pairscore.errors import (
     PairscoreError,
     SeparationWarning,
     UnbeatenItemsWarning,
-    plural,
 )
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import fit_likelihood

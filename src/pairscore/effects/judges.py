@@ -13,13 +13,14 @@ from scipy.optimize import minimize_scalar
 
 from pairscore.core.normal_average import averaged_derivatives, normal_grid
 from pairscore.core.ties import OutcomeLaw
+from pairscore.display import plural
 from pairscore.effects.expectation_propagation import Cavities, Posterior, cavities
 from pairscore.effects.item_covariance import MOST_ENTRIES, FormedCovariance
 from pairscore.effects.panel import FEW_JUDGES
 from pairscore.effects.predictor import judge_labels
 from pairscore.effects.prepare import PreparedFit
 from pairscore.effects.rows import SingleComparisons, scale_rows
-from pairscore.errors import FewJudgesWarning, SeparationWarning, plural
+from pairscore.errors import FewJudgesWarning, SeparationWarning
 from pairscore.estimators.results import REACH, Judges, Note
 from pairscore.estimators.settings import Settings
 

@@ -11,8 +11,8 @@ from pairscore.core.quantiles import p_in_words
 from pairscore.core.sandwich import sum_per_item, sum_per_pair
 from pairscore.core.shares import ItemPairs, share_interval, weighted_mean
 from pairscore.data.comparisons import Comparisons
+from pairscore.display import plural
 from pairscore.effects.predictor import judge_labels
-from pairscore.errors import plural
 
 FEW_JUDGES = 10  # below, intervals hold for these judges
 FEWEST_EFFECTIVE = 3.0  # as many judges who are equally busy, of ten or more: 2 degrees of freedom

@@ -10,15 +10,10 @@ from scipy.linalg import block_diag
 from pairscore.core.pair_graph import aggregate_pairs, joint_numbers, sum_sides
 from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import refuse_missing_judges
+from pairscore.display import first_few, plural
 from pairscore.effects.predictor import context_column, judge_labels
 from pairscore.effects.rows import ENDLESS, SingleComparisons
-from pairscore.errors import (
-    CollinearFeaturesWarning,
-    PairscoreError,
-    SeparationWarning,
-    first_few,
-    plural,
-)
+from pairscore.errors import CollinearFeaturesWarning, PairscoreError, SeparationWarning
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import clip_start, fit_likelihood
 from pairscore.estimators.penalty import SEPARATION_L2

@@ -7,7 +7,8 @@ import numpy as np
 from pairscore.core.moments import SMALLEST_REACH, lost_digits
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import LARGEST_NUMBER
-from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.display import first_few, plural
+from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import FitSums, TableData
 from pairscore.estimators.item_table import ItemTable
 from pairscore.estimators.settings import Settings

@@ -29,7 +29,8 @@ from pairscore.core.pair_graph import Pairs, Tally, sum_sides
 from pairscore.core.sandwich import PairContributions, less_ties, sandwich
 from pairscore.core.scale import Scale, ScaleRidge, fit_scale, initial_factor
 from pairscore.core.sums import Sums
-from pairscore.errors import NotConvergedWarning, PairscoreError, plural
+from pairscore.display import plural
+from pairscore.errors import NotConvergedWarning, PairscoreError
 from pairscore.estimators.fit_data import Along, FitData, FitSums, Tile, jackknife_of_items
 from pairscore.estimators.item_table import SecondHalfSums
 from pairscore.estimators.null_space import never_differing

@@ -21,7 +21,8 @@ from pairscore.core.moments import centred_blocks
 from pairscore.core.pair_graph import Pairs
 from pairscore.core.sandwich import PairContributions
 from pairscore.core.ties import OutcomeLaw
-from pairscore.errors import ManyFeaturesWarning, plural
+from pairscore.display import plural
+from pairscore.errors import ManyFeaturesWarning
 from pairscore.estimators.closed_form import residual_factors
 
 if TYPE_CHECKING:

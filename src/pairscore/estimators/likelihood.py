@@ -34,7 +34,8 @@ from pairscore.core.pair_graph import sum_sides
 from pairscore.core.sandwich import PairContributions, less_ties, sandwich
 from pairscore.core.scale import fit_scale, initial_factor
 from pairscore.core.sums import Sums
-from pairscore.errors import NotConvergedWarning, plural
+from pairscore.display import plural
+from pairscore.errors import NotConvergedWarning
 from pairscore.estimators.fit_data import (
     Cut,
     FitData,

@@ -15,7 +15,8 @@ from pairscore.core.quantiles import interval_width, normal_width, p_in_words, z
 from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.data.folds import rows_of_same_features
 from pairscore.data.items import Items
-from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
+from pairscore.display import first_few, plural
+from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.pairing import Pairing
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.settings import Settings, Wording

@@ -31,7 +31,8 @@ from pairscore.core.optimise import Derivatives, search_by_slope
 from pairscore.core.pair_graph import Pairs, difference_scatter, sum_sides, tally
 from pairscore.core.passes import difference_pass
 from pairscore.data.folds import ALONE, Workers, assign_folds, item_ranks, number_units
-from pairscore.errors import OutlyingItemsWarning, PairscoreWarning, first_few, plural
+from pairscore.display import first_few, plural
+from pairscore.errors import OutlyingItemsWarning, PairscoreWarning
 from pairscore.estimators.closed_form import (
     choose_shrinkage,
     feature_covariance,

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairscore.core.linalg import Basis, whitening_basis
-from pairscore.errors import (
-    SeparatedFeaturesWarning,
-    first_few,
-)
+from pairscore.display import first_few
+from pairscore.errors import SeparatedFeaturesWarning
 from pairscore.estimators.fit_data import Cut, FitData, Gains, Selection, parameter_units
 from pairscore.estimators.penalty import SEPARATION_L2, WEAK_L2
 

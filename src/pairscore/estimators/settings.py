@@ -16,7 +16,8 @@ from pairscore.choices import (
     TIE_RULES,
 )
 from pairscore.core.links import Link, Logit, get_link
-from pairscore.errors import PairscoreError, first_few, shown
+from pairscore.display import first_few, shown
+from pairscore.errors import PairscoreError
 
 LONGEST_TEXT = 200  # characters of a title
 

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.quantiles import chi_square_p, p_in_words
-from pairscore.errors import PairscoreError, first_few
+from pairscore.display import first_few, html_text
+from pairscore.errors import PairscoreError
 from pairscore.estimators.criteria import NO_MAXIMUM, Likelihood, kept_likelihood
 from pairscore.estimators.results import Fit
-from pairscore.files.write import html_text, plain
 from pairscore.model.categories import shown_coefficients
 from pairscore.model.contrasts import TEST_REMEDIES, JointTest, effects_of_fit, wald_test
 from pairscore.model.intervals import ITEM_ROBUST
 from pairscore.model.regression import RankRegression
+from pairscore.records import plain
 
 SAME_FEATURE = 1e-9  # of its standard deviation, by which means of one feature may differ
 SAME_SETTINGS = ("method", "link", "ties", "judge_slopes", "shrinkage")

@@ -31,7 +31,8 @@ from pairscore.core.threads import one_blas_thread
 from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.data.folds import ALONE, Progress, Workers, nobody
 from pairscore.data.splitters import ItemKFold, set_covariance_items
-from pairscore.errors import PairscoreError, PairscoreWarning, plural
+from pairscore.display import html_text, plural, text_table
+from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import Fit, ItemEffectsTest
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
@@ -42,10 +43,10 @@ from pairscore.evaluation.held_out import (
     split_comparisons,
 )
 from pairscore.evaluation.measures import Score, log_loss
-from pairscore.files.write import html_text, plain, text_table
 from pairscore.model.fit import fit_comparisons
 from pairscore.model.predict import outcome_probabilities
 from pairscore.model.regression import RankRegression
+from pairscore.records import plain
 
 IN_WORDS = {
     "side_effect": "an advantage of the left side",

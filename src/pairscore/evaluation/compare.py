@@ -19,7 +19,8 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import Progress, Workers, nobody
 from pairscore.data.items import Items
 from pairscore.data.splitters import ItemKFold, set_covariance_items
-from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.display import first_few, html_text, plural, text_table
+from pairscore.errors import PairscoreError
 from pairscore.evaluation.held_out import (
     HeldOutComparisons,
     assign_pairs,
@@ -27,7 +28,7 @@ from pairscore.evaluation.held_out import (
     split_comparisons,
 )
 from pairscore.evaluation.measures import DIGITS, MEASURES, Score
-from pairscore.files.write import html_text, plain, row_records, text_table
+from pairscore.records import plain, row_records
 
 KINDS = {  # by how many of the two items are new
     "train-train": "unseen comparisons of known items",

@@ -13,13 +13,14 @@ import numpy as np
 
 from pairscore.core.sandwich import item_incidence
 from pairscore.data.comparisons import Comparisons
+from pairscore.display import html_text, text_table
 from pairscore.errors import PairscoreError
 from pairscore.estimators.criteria import NO_MAXIMUM, kept_likelihood
 from pairscore.estimators.results import Fit, comparisons_of_fit
 from pairscore.evaluation.residuals import MOST_SHOWN, blocks, named_columns, result_of
-from pairscore.files.write import html_text, plain, text_table
 from pairscore.model.predict import score_differences
 from pairscore.model.regression import RankRegression
+from pairscore.records import plain
 
 # of the numbers of opponents, cubed and summed: about a minute of solving systems of that size
 MOST_WORK = 1e11

@@ -20,10 +20,10 @@ from scipy.special import xlogy
 
 from pairscore.core.ties import TINY, TieRule
 from pairscore.data.comparisons import Comparisons
-from pairscore.errors import PairscoreError, first_few, plural, shown
+from pairscore.display import first_few, html_text, plural, shown, text_table
+from pairscore.errors import PairscoreError
 from pairscore.estimators.criteria import HALF_WINS, kept_likelihood
 from pairscore.estimators.results import Fit, comparisons_of_fit
-from pairscore.files.write import html_text, plain, row_records, text_table
 from pairscore.model.predict import (
     difference_spread,
     expected_outcomes,
@@ -31,6 +31,7 @@ from pairscore.model.predict import (
     score_differences,
 )
 from pairscore.model.regression import RankRegression
+from pairscore.records import plain, row_records
 
 KINDS = ("response", "pearson", "deviance", "standardised")
 BLOCK = 200_000  # numbers, rows times parameters, held at a time: few enough for a cache

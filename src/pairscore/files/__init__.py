@@ -17,7 +17,7 @@ Start with ``tables``, which has ``read_table``.
     archive        models, sums and checkpoints, read as if a stranger had written them
     write          files written whole, lists of bad rows; results as plain values and text
 
-Imports: choices, errors, data.
+Imports: display, passwords, errors, choices, data.
 """
 
 from importlib import import_module

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pairscore.choices import Kept, are_twins, role_of
-from pairscore.errors import PairscoreError, did_you_mean, first_few
+from pairscore.display import did_you_mean, first_few
+from pairscore.errors import PairscoreError
 from pairscore.files.source import table_kind
 from pairscore.files.typed import column_names, open_workbook, sheets_of
 

@@ -27,7 +27,8 @@ from pairscore.data.conventions import likely_codes, likely_layout
 from pairscore.data.find_ids import MATCH, choose_ids
 from pairscore.data.items import plain_id
 from pairscore.data.tables import Columns, is_missing
-from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.display import first_few, plural
+from pairscore.errors import PairscoreError
 
 FEW_LEVELS = 6
 ORDER = ("left", "right", "winner", "loser", "judge", "weight", "count")

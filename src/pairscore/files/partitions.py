@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from pairscore.errors import PairscoreError, did_you_mean, first_few, shown, without_password
+from pairscore.display import did_you_mean, first_few, shown
+from pairscore.errors import PairscoreError
 from pairscore.files.source import KINDS as FILE_KINDS
 from pairscore.files.source import (
     MAX_LINE,
@@ -27,6 +28,7 @@ from pairscore.files.source import (
     refuse_device,
     refuse_no_table,
 )
+from pairscore.passwords import without_password
 
 if TYPE_CHECKING:
     import pyarrow as pa

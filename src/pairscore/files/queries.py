@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from pairscore.data.tables import Columns
-from pairscore.errors import PairscoreError, did_you_mean, without_password
+from pairscore.display import did_you_mean
+from pairscore.errors import PairscoreError
 from pairscore.files.partitions import FilePartition, partitions
 from pairscore.files.source import (
     SEALED,
@@ -26,6 +27,7 @@ from pairscore.files.source import (
     sql_name,
     sql_text,
 )
+from pairscore.passwords import without_password
 
 URLS = {  # by kind of database, what its address looks like
     "sqlite": "sqlite:///study.db",

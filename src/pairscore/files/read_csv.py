@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from pairscore.choices import Kept
-from pairscore.errors import BadRow, BadRowsError, PairscoreError, first_few, plural
+from pairscore.display import first_few, plural
+from pairscore.errors import BadRow, BadRowsError, PairscoreError
 from pairscore.files.sheets import DELIMITERS, sign_of
 from pairscore.files.source import (
     ANY_NUMBER,

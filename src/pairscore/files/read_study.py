@@ -24,13 +24,8 @@ from pairscore.data.find_ids import (
 from pairscore.data.items import Items, plain_id
 from pairscore.data.tables import Columns
 from pairscore.data.votes import Votes
-from pairscore.errors import (
-    BadEntriesError,
-    BadRowsError,
-    EmptyColumnsError,
-    PairscoreError,
-    plural,
-)
+from pairscore.display import plural
+from pairscore.errors import BadEntriesError, BadRowsError, EmptyColumnsError, PairscoreError
 from pairscore.files.choose_sheets import choose_sheets
 from pairscore.files.find_columns import (
     Found,

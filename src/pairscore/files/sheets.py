@@ -22,7 +22,8 @@ import numpy as np
 
 from pairscore.choices import Unsaid
 from pairscore.data.tables import Columns
-from pairscore.errors import BadEntriesError, PairscoreError, first_few, plural, shown
+from pairscore.display import first_few, plural, shown
+from pairscore.errors import BadEntriesError, PairscoreError
 from pairscore.files.source import MAX_LINE, NUMBER, scratch_folder
 
 if TYPE_CHECKING:

@@ -15,7 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pairscore.data.conventions import OLDER, marked_encoding, older_encoding
-from pairscore.errors import NO_NUMBER, PairscoreError, first_few, plural, without_password
+from pairscore.display import first_few, plural
+from pairscore.errors import NO_NUMBER, PairscoreError
+from pairscore.passwords import without_password
 
 KINDS = (
     dict.fromkeys((".csv", ".tsv", ".txt"), "csv")

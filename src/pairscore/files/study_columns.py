@@ -23,7 +23,8 @@ from pairscore.data.features import Recipe
 from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import Column, Columns, Frame, is_missing
 from pairscore.data.votes import Votes, read_votes
-from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
+from pairscore.display import did_you_mean, first_few, plural
+from pairscore.errors import BadEntriesError, PairscoreError
 from pairscore.files.find_columns import point_out_forms, tell_who_won
 from pairscore.files.sheets import JoinedTables
 from pairscore.files.tables import StoredTable

@@ -17,7 +17,8 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 import numpy as np
 
 from pairscore.choices import Kept
-from pairscore.errors import BadRow, BadRowsError, PairscoreError, did_you_mean, first_few
+from pairscore.display import did_you_mean, first_few
+from pairscore.errors import BadRow, BadRowsError, PairscoreError
 from pairscore.files.sheets import HEAD_ROWS, Row, Sheet, header_place, tidy
 from pairscore.files.source import (
     CHUNK,

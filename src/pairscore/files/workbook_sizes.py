@@ -17,7 +17,8 @@ from typing import Any
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
 
-from pairscore.errors import PairscoreError, plural
+from pairscore.display import plural
+from pairscore.errors import PairscoreError
 
 UNPACKED = 64 << 20  # bytes that any workbook may unpack to
 TIMES = 50  # and how many times its size a larger one may

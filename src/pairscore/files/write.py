@@ -3,20 +3,14 @@
 Files are written whole or not at all: a crash or a full disk leaves the old one unchanged.
 """
 
-import json
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import fields, is_dataclass
-from html import escape
-from itertools import cycle
-from math import floor, isfinite, log10
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
-from string import Formatter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -24,7 +18,7 @@ import numpy as np
 
 from pairscore.data.items import as_frame
 from pairscore.data.tables import Columns
-from pairscore.errors import BadEntriesError, BadRow, BadRowsError, PairscoreError, visible
+from pairscore.errors import BadEntriesError, BadRow, BadRowsError, PairscoreError
 from pairscore.files.source import (
     SEALED,
     refuse_bad_names,
@@ -398,121 +392,4 @@ def write_bad_rows(errors: list[BadRowsError], path: Any, decimal: str | None = 
 # -- results as plain values and text --------------------------------------------------------------
 
 
-def plain(value: Any, *, keep_nan: bool = False) -> Any:
-    """Turn a result into values that JSON knows: dict, list, str, int, float, bool and None.
-
-    Dataclasses and mappings become dicts, sequences and arrays become lists (of lists), NumPy
-    numbers become Python's, paths become text, all the way down. What is none of these is returned
-    unchanged, and ``json.dumps`` then says that it cannot write it.
-
-    Parameters
-    ----------
-    value
-        Anything: a number, an array, a dataclass, or dicts and lists of those.
-    keep_nan
-        JSON has neither NaN nor infinity, so each is None here. With ``keep_nan`` they stay
-        numbers, which Python's ``json`` writes and reads as ``NaN`` and ``Infinity``.
-    """
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    elif is_dataclass(value) and not isinstance(value, type):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(plain(name)): plain(entry, keep_nan=keep_nan) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(entry, keep_nan=keep_nan) for entry in value]
-    if isinstance(value, float) and not isfinite(value) and not keep_nan:
-        return None
-    return str(value) if isinstance(value, Path) else value
-
-
-def row_records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Turn a table of columns of one length into one plain dict for each row."""
-    lists = plain(columns)
-    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
-
-
-def json_text(value: Any) -> str:
-    """Write a result as indented JSON, with null for what is unknown or infinite."""
-    return json.dumps(plain(value), indent=2, allow_nan=False)
-
-
 # -- tables ----------------------------------------------------------------------------------------
-
-MOST_DECIMALS = 12
-
-
-def text_table(header: Sequence[Any] | None, rows: Iterable[Sequence[Any]], layout: str) -> str:
-    """Lay out rows of cells as lines of text whose columns are aligned.
-
-    Parameters
-    ----------
-    header
-        The first line, one cell a column, aligned like the rows; None where there is none.
-    rows
-        Lines of cells. A cell is shown as ``str`` shows it: format numbers before.
-    layout
-        One line with a field for each column, as in ``str.format``: ``{:<}`` is aligned to the
-        left, ``{:>}`` to the right, ``{:^}`` in the middle, and ``{:>8}`` is at least 8 characters
-        wide. A column is as wide as its longest cell. What stands between the fields (and before
-        the first) is repeated in every line. Blanks at the ends of lines are left out.
-
-    Examples
-    --------
-    >>> print(text_table(["", "items"], [["split", 180], ["mle", 90]], "{:<}  {:>7}"))
-             items
-    split      180
-    mle         90
-    """
-    lines = [
-        [visible(str(cell), breaks=False) for cell in line]
-        for line in ([header] if header else []) + [*rows]
-    ]
-    fields = [field for field in Formatter().parse(layout) if field[1] is not None]
-    columns = zip(*lines, strict=True)
-    line_format = "".join(
-        f"{between}{{:{_with_width(style or '', max(map(len, column)))}}}"
-        for (between, _, style, _), column in zip(fields, columns, strict=bool(lines))
-    )
-    return "\n".join(line_format.format(*line).rstrip() for line in lines)
-
-
-def same_digits(values: Iterable[float]) -> str:
-    """The format of numbers of one column: as many decimals as show a hundredth of their range.
-
-    A number that rounds to zero has no sign.
-
-    >>> same_digits([0.5, 2.25, -1.0]), same_digits([1210, 1790]), same_digits([7, 7])
-    ('z.2f', 'z.0f', 'z.2f')
-    """
-    known = [float(value) for value in values if isfinite(value)]
-    spread = max(known, default=0.0) - min(known, default=0.0)
-    spread = spread if spread > 0 else max(map(abs, known), default=1.0) or 1.0
-    return f"z.{min(max(2 - floor(log10(spread)), 0), MOST_DECIMALS)}f"
-
-
-def _with_width(style: str, longest: int) -> str:
-    """The style of a field, such as ``>8``, with the width that its column needs."""
-    align, least = style[:1] or "<", int(style[1:] or 0)
-    return f"{align}{max(least, longest)}"
-
-
-def html_text(
-    title: str, facts: Any, columns: Any = None, sentences: Iterable[str] = (), notes: Any = ()
-) -> str:
-    """A result for a notebook: labels with texts (``facts``), a table, sentences, warnings."""
-
-    def row(cells: Iterable[Any], *tags: str) -> str:
-        shown = (f"{value:.4g}" if isinstance(value, float) else str(value) for value in cells)
-        named = ("unknown" if text == "nan" else escape(text) for text in shown)
-        parts = (f"<{tag}>{one}</{tag[:2]}>" for one, tag in zip(named, cycle(tags), strict=False))
-        return f"<tr>{''.join(parts)}</tr>"
-
-    left, columns = " style='text-align:left'", columns or {}
-    rows = "".join(row(cells, "td") for cells in zip(*columns.values(), strict=True))
-    page = f"<h4>{escape(title)}</h4>"
-    labels = "".join(row(fact, f"th{left}", f"td{left}") for fact in facts)
-    page += f"<table>{labels}</table>" * bool(labels)
-    page += f"<table><thead>{row(columns, 'th')}</thead><tbody>{rows}</tbody></table>" * bool(rows)
-    page += "".join(f"<p>{escape(text)}</p>" for text in sentences if text)
-    return page + "".join(f"<p><b>Warning:</b> {escape(note)}</p>" for note in notes)

@@ -15,13 +15,14 @@ from scipy.special import fdtrc
 
 from pairscore.core.quantiles import normal_width, p_in_words, wald, z_and_p
 from pairscore.data.items import read_names
-from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real, shown
+from pairscore.display import did_you_mean, first_few, html_text, shown
+from pairscore.errors import PairscoreError, is_real
 from pairscore.estimators.penalty import WEAK_L2
 from pairscore.estimators.results import OPEN_SHARE, Effects, Fit
-from pairscore.files.write import html_text, plain
 from pairscore.model.categories import CategoryTerm, ShownCoefficients, shown_coefficients
 from pairscore.model.intervals import ITEM_ROBUST, ability_intervals, covariance_in_words
 from pairscore.model.open_directions import is_open
+from pairscore.records import plain
 
 INTERVALS = ("wald", "profile")
 SMALLEST_NAMED = 1e-3  # of the largest coefficient of a direction: smaller ones are not named

@@ -8,9 +8,8 @@ import numpy as np
 
 from pairscore.core.normal_average import averaged_probabilities
 from pairscore.data.items import Items
-from pairscore.errors import plural
+from pairscore.display import html_text, plural
 from pairscore.estimators.results import Fit, KnownItems
-from pairscore.files.write import html_text
 from pairscore.model.items import ItemRows, known_items, refuse_unknown_abilities
 from pairscore.model.predict import (
     FAR,

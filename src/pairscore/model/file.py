@@ -62,7 +62,8 @@ from pairscore.files.archive import (
     read_json,
 )
 from pairscore.files.source import KINDS
-from pairscore.files.write import atomic_write, plain
+from pairscore.files.write import atomic_write
+from pairscore.records import plain
 
 FORMAT = 1
 DATA = "data_"  # what the names of the arrays of comparisons begin with

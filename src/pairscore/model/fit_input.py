@@ -13,10 +13,8 @@ from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.items import Items
 from pairscore.data.tables import as_frame, check_amounts, to_array
 from pairscore.data.votes import Votes
-from pairscore.errors import (
-    PairscoreError,
-    plural,
-)
+from pairscore.display import plural
+from pairscore.errors import PairscoreError
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import numpy as np
 
 from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import Comparisons
-from pairscore.errors import FewItemsWarning, plural
+from pairscore.display import plural
+from pairscore.errors import FewItemsWarning
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.settings import Settings
 

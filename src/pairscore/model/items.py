@@ -30,7 +30,8 @@ from pairscore.data.tables import (
     named_backend,
     to_array,
 )
-from pairscore.errors import BadEntriesError, PairscoreError, first_few, plural, warn_caller
+from pairscore.display import first_few, plural
+from pairscore.errors import BadEntriesError, PairscoreError, warn_caller
 from pairscore.estimators.results import Fit, KnownItems
 from pairscore.files.write import all_faults
 

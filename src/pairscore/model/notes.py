@@ -10,13 +10,8 @@ import numpy as np
 
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
-from pairscore.errors import (
-    AlikeNamesWarning,
-    CollinearFeaturesWarning,
-    OneSidedWarning,
-    first_few,
-    plural,
-)
+from pairscore.display import first_few, plural
+from pairscore.errors import AlikeNamesWarning, CollinearFeaturesWarning, OneSidedWarning
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.model.categories import shown_coefficients
 

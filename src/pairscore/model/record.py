@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pairscore.errors import without_password
+from pairscore.passwords import without_password
 
 PACKAGES = ("pairscore", "numpy", "scipy", "scikit-learn")
 

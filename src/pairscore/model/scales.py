@@ -10,7 +10,8 @@ from scipy.special import softmax
 from pairscore.choices import SCALES
 from pairscore.core.ties import OutcomeLaw
 from pairscore.data.items import Items, table_like
-from pairscore.errors import PairscoreError, first_few
+from pairscore.display import first_few
+from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit
 from pairscore.model.items import refuse_unknown_abilities
 from pairscore.model.predict import item_scores

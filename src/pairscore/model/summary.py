@@ -9,9 +9,8 @@ import numpy as np
 
 from pairscore.core.quantiles import interval_width, p_in_words, z_and_p
 from pairscore.data.features import recipe_of
-from pairscore.errors import first_few
+from pairscore.display import first_few, html_text, text_table
 from pairscore.estimators.results import Fit
-from pairscore.files.write import html_text, plain, row_records, text_table
 from pairscore.model.categories import CategoryTerm, shown_coefficients
 from pairscore.model.contrasts import (
     PARTLY,
@@ -25,6 +24,7 @@ from pairscore.model.items import items_of_fit
 from pairscore.model.notes import FEWEST_OF_ITEM
 from pairscore.model.predict import item_scores, neutral_chance
 from pairscore.model.ranks import shared_ranks
+from pairscore.records import plain, row_records
 
 LAYOUT = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
 NARROW_LAYOUT = "  {:<}  {:>}  {:>}  {:^}  {:>}"

@@ -16,7 +16,7 @@ import numpy as np
 
 from pairscore import __version__
 from pairscore.data.folds import Progress, nobody
-from pairscore.errors import plural
+from pairscore.display import plural
 from pairscore.files.write import write_whole
 from pairscore.paper.claims import FEWEST_GENERATIONS, check_claims
 from pairscore.paper.experiments import PANELS, predicted_errors, predicted_needs

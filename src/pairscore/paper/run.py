@@ -22,7 +22,8 @@ from typing import Any
 
 from pairscore import __version__
 from pairscore.data.folds import Progress, nobody, start_process
-from pairscore.errors import PairscoreError, plural
+from pairscore.display import plural
+from pairscore.errors import PairscoreError
 from pairscore.files.write import write_whole
 from pairscore.paper import experiments, scenarios
 from pairscore.paper.experiments import METHODS, PANELS

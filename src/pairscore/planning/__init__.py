@@ -9,7 +9,7 @@ simulated study, ``error_sources`` draws a decomposition.
 
 Documented names are also here: ``from pairscore.planning import error_sources_chart``.
 
-Imports: errors, choices, data, files, core, theory.
+Imports: display, errors, choices, records, data, files, core, theory.
 """
 
 from importlib import import_module

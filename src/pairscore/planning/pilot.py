@@ -16,7 +16,8 @@ from scipy import sparse
 
 from pairscore.core.linalg import whiten
 from pairscore.core.links import Link
-from pairscore.errors import PairscoreError, plural
+from pairscore.display import plural
+from pairscore.errors import PairscoreError
 from pairscore.theory.integrals import spread_for_noise
 
 FEWEST_COMPARISONS = 50

@@ -14,7 +14,8 @@ import numpy as np
 from pairscore.choices import METHODS
 from pairscore.core.roots import smallest_whole_number
 from pairscore.data.items import read_items
-from pairscore.errors import NoAnswerError, PairscoreError, plural
+from pairscore.display import plural
+from pairscore.errors import NoAnswerError, PairscoreError
 from pairscore.planning.pilot import NoiseEstimate
 from pairscore.planning.question import (
     Question,

@@ -10,11 +10,11 @@ from pairscore.core.moments import moments
 from pairscore.core.roots import solve_falling
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
+from pairscore.display import plural
 from pairscore.errors import (
     PairscoreError,
     is_real,
     number_between,
-    plural,
     positive_number,
     share_meant,
     share_up_to,

@@ -11,7 +11,8 @@ import numpy as np
 
 from pairscore.data.votes import Votes
 from pairscore.errors import PairscoreError
-from pairscore.files.write import atomic_write, fill_table, json_text
+from pairscore.files.write import atomic_write, fill_table
+from pairscore.records import json_text
 from pairscore.theory.population import Population
 
 

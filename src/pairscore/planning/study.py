@@ -3,8 +3,8 @@
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pairscore.errors import PairscoreError, plural
-from pairscore.files.write import html_text
+from pairscore.display import html_text, plural
+from pairscore.errors import PairscoreError
 from pairscore.planning.pilot import NoiseEstimate
 from pairscore.theory.predict import ErrorLaw, ErrorPrediction
 

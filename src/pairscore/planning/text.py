@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.errors import NoAnswerError, plural
-from pairscore.files.write import plain, text_table
+from pairscore.display import plural, text_table
+from pairscore.errors import NoAnswerError
 from pairscore.planning.planner import items_for
 from pairscore.planning.study import PER_ITEM, Plan, PlannedStudy
+from pairscore.records import plain
 from pairscore.theory.integrals import correct_share
 from pairscore.theory.predict import fewest_items
 

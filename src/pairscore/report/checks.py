@@ -15,12 +15,8 @@ from scipy.special import chdtri, expit, ndtri
 from pairscore.core.linalg import whiten
 from pairscore.core.quantiles import wald
 from pairscore.data.comparisons import Comparisons
-from pairscore.errors import (
-    PairscoreWarning,
-    SeparatedFeaturesWarning,
-    UnbeatenItemsWarning,
-    first_few,
-)
+from pairscore.display import first_few
+from pairscore.errors import PairscoreWarning, SeparatedFeaturesWarning, UnbeatenItemsWarning
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, pairing_of_data
 from pairscore.estimators.results import REACH

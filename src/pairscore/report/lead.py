@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairscore.core.shares import ENOUGH_TESTS
-from pairscore.errors import first_few
+from pairscore.display import first_few
 from pairscore.estimators.leave_one_out import ITEMS_PER_FEATURE, LOST_ACCURACY
 from pairscore.report.words import CARELESS, advice_or_tried, number_of, percent, wins
 

@@ -22,5 +22,5 @@ Start with ``fit``: :func:`fit_stream`.
     rounds        sums that a site makes at a model of merged sums
     merge         models from sums of sites
 
-Imports: choices, errors, data, files, core, estimators, model.
+Imports: display, errors, choices, data, files, core, estimators, model.
 """

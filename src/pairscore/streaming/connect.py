@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pairscore.errors import PairscoreError, shown
+from pairscore.display import shown
+from pairscore.errors import PairscoreError
 from pairscore.streaming.engines import Engine, local_engine
 
 DASK = ("dask://", "tcp://", "tls://", "ucx://", "ws://", "wss://")

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import pairscore
-from pairscore.errors import PairscoreError, plural
+from pairscore.display import plural
+from pairscore.errors import PairscoreError
 from pairscore.streaming.engines import FAN, Done, Task, add, attempt
 from pairscore.streaming.progress import write_error
 

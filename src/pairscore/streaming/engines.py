@@ -19,7 +19,8 @@ from functools import reduce
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from pairscore.core.threads import be_worker, n_threads, one_blas_thread
-from pairscore.errors import PairscoreError, shown
+from pairscore.display import shown
+from pairscore.errors import PairscoreError
 
 FAN = 8  # results that a worker of several adds at a time
 

@@ -18,7 +18,8 @@ from pairscore.data.find_ids import (
 )
 from pairscore.data.items import Items, are_computable, read_items, refuse_bad_ids
 from pairscore.data.tables import ID_COLUMN, Column, Columns, as_frame, column_of, ids_of
-from pairscore.errors import PairscoreError, did_you_mean, first_few, shown
+from pairscore.display import did_you_mean, first_few, shown
+from pairscore.errors import PairscoreError
 from pairscore.files.partitions import FilePartition, Partition, import_arrow, is_text, partitions
 from pairscore.files.sheets import composed, without_blanks
 from pairscore.files.source import ANY_NUMBER, NUMERIC_SHARE

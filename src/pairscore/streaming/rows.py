@@ -27,7 +27,8 @@ from pairscore.data.votes import (
     read_votes,
     refuse_items_called,
 )
-from pairscore.errors import BadEntriesError, PairscoreError, shown
+from pairscore.display import shown
+from pairscore.errors import BadEntriesError, PairscoreError
 from pairscore.files.partitions import Partition
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from pairscore.choices import LINKS, TIE_RULES
 from pairscore.core.moments import Moments
 from pairscore.core.pair_graph import Tally
 from pairscore.core.sums import Sums
-from pairscore.errors import PairscoreError, first_few, plural, warn_caller
+from pairscore.display import first_few, plural
+from pairscore.errors import PairscoreError, warn_caller
 from pairscore.estimators.checks import refuse_lost_digits
 from pairscore.estimators.fit_data import PairCounts
 from pairscore.estimators.item_table import ItemTable

@@ -8,7 +8,7 @@ are in ``bound_terms``; ``decomposition`` splits the error of a simulated study 
 
 Documented names are also here: ``from pairscore.theory import theorem_bound``.
 
-Imports: errors, choices, data, core, estimators.
+Imports: display, errors, choices, data, core, estimators.
 """
 
 from importlib import import_module

@@ -11,14 +11,8 @@ from pairscore.core.links import get_link
 from pairscore.core.moments import moments
 from pairscore.data.items import read_items
 from pairscore.data.votes import Votes
-from pairscore.errors import (
-    PairscoreError,
-    number_between,
-    plural,
-    share_meant,
-    share_up_to,
-    whole_number,
-)
+from pairscore.display import plural
+from pairscore.errors import PairscoreError, number_between, share_meant, share_up_to, whole_number
 from pairscore.theory.draws import (
     Judging,
     pooled_draw,

@@ -15,7 +15,8 @@ import numpy as np
 
 from pairscore.choices import METHODS
 from pairscore.core.links import Link
-from pairscore.errors import PairscoreError, is_real, plural
+from pairscore.display import plural
+from pairscore.errors import PairscoreError, is_real
 from pairscore.theory.direction_error import (
     WIDEST_SPREAD,
     LabelConstants,

@@ -1,12 +1,6 @@
-"""Plain values: whatever a result holds, JSON can write it and says the same.
+"""How values are shown: words with their numbers, tables as text and as HTML."""
 
-Text tables: the layouts of the commands, character by character.
-"""
-
-import json
 import re
-from dataclasses import dataclass
-from math import inf, nan
 from pathlib import Path
 
 import numpy as np
@@ -14,92 +8,56 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pairscore.files.write import json_text, plain, row_records, text_table
-
-
-@dataclass(frozen=True)
-class Part:
-    """A result within a result."""
-
-    values: np.ndarray
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Whole:
-    """A result of many kinds of values."""
-
-    part: Part | None
-    share: float
-    by_name: dict
-    file: Path
-
-
-def test_a_nested_result_becomes_plain_values():
-    whole = Whole(
-        Part(np.array([[1.5, nan], [inf, 2.0]]), ("a", "b")),
-        np.float64("nan"),
-        {"n": np.int64(3), "ok": np.bool_(True), 4: (None, -inf), np.int64(5): np.arange(2)},
-        Path("folder") / "file.csv",
-    )
-    assert plain(whole) == {
-        "part": {"values": [[1.5, None], [None, 2.0]], "names": ["a", "b"]},
-        "share": None,
-        "by_name": {"n": 3, "ok": True, "4": [None, None], "5": [0, 1]},
-        "file": str(Path("folder") / "file.csv"),
-    }
-    assert json.loads(json_text(whole)) == plain(whole)
-
-
-def test_numpy_numbers_become_pythons():
-    values = plain([np.int32(1), np.float32(0.5), np.bool_(False), np.str_("a"), np.array(2)])
-    assert [type(value) for value in values] == [int, float, bool, str, int]
-
-
-def test_nan_may_stay():
-    value = plain({"x": [nan, inf]}, keep_nan=True)
-    assert np.isnan(value["x"][0])
-    assert value["x"][1] == inf
-    assert json.dumps(value) == '{"x": [NaN, Infinity]}'
-
-
-def test_what_json_cannot_hold_is_left_to_json():
-    function = len
-    assert plain([function]) == [function]
-    with pytest.raises(TypeError, match="not JSON serializable"):
-        json_text({"link": function})
-
-
-def test_columns_become_one_record_for_each_row():
-    columns = {"id": np.array(["a", "b"], dtype=object), "x": np.array([1.0, nan]), "n": [1, 2]}
-    assert row_records(columns) == [{"id": "a", "x": 1.0, "n": 1}, {"id": "b", "x": None, "n": 2}]
-    assert row_records({}) == []
-    with pytest.raises(ValueError, match="zip"):
-        row_records({"a": [1], "b": [1, 2]})
-
-
-def test_text_is_indented_by_two():
-    assert json_text({"a": [1]}) == '{\n  "a": [\n    1\n  ]\n}'
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+from pairscore.display import (
+    closest,
+    did_you_mean,
+    first_few,
+    first_rows,
+    html_text,
+    plural,
+    shown,
+    text_table,
 )
 
 
-@given(VALUES)
-def test_plain_values_stay_as_they_are_but_for_nan_and_infinity(value):
-    text = json_text(value)
-    assert json.loads(text) == plain(value)
-    assert plain(plain(value)) == plain(value)
-    if "null" not in text:
-        assert plain(value) == value
+def test_lists_are_cut_short():
+    assert first_few([]) == ""
+    assert first_few(["a", "b"]) == "a, b"
+    assert first_few(range(7)) == "0, 1, 2, 3, 4 and 2 more"
+    assert first_rows([3, 8], ["x", 1]) == "row 3 ('x'), row 8 (1)"
 
 
-# -- text tables -----------------------------------------------------------------------------------
+def test_names_with_a_slip_are_recognised():
+    assert closest("MAS", ["height", "Mass"]) == "Mass"
+    assert closest("colour", ["height", "mass"]) is None
+    assert did_you_mean("hight", ["height", "mass"]) == " Did you mean 'height'?"
+    assert did_you_mean("colour", ["height", "mass"]) == ""
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+
+def test_nouns_and_verbs_agree_with_their_number():
+    assert plural(1, "item") == "1 item"
+    assert plural(0, "item") == "0 items"
+    assert plural(2000, "item", ",") == "2,000 items"
+    assert [plural(1, "row", verb=verb) for verb in ("is", "has", "names")] == [
+        "1 row is",
+        "1 row has",
+        "1 row names",
+    ]
+    assert [plural(2, "row", verb=verb) for verb in ("is", "has", "names")] == [
+        "2 rows are",
+        "2 rows have",
+        "2 rows name",
+    ]
+
+
+def test_long_values_are_cut_and_long_lists_counted():
+    assert shown([1, 2, 3]) == "[1, 2, 3]"
+    assert shown(np.zeros(384)) == "a list of 384 values"
+    assert shown("x" * 500) == "'" + "x" * 78 + "…"
+    assert first_rows([3], [list(range(300))]) == "row 3 (a list of 300 values)"
+
+
+GOLDEN = Path(__file__).with_name("golden")
 SUMMARY = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
 SUMMARY_CELLS = r" +(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +(\[.*\]|95 % interval) +(\S+.*)"
 # file, first and last line of the table (from 0), layout, and the cells of a line
@@ -173,3 +131,17 @@ def test_columns_begin_and_end_at_the_same_place(rows):
         assert (left.rstrip(), right.lstrip(), middle.strip()) == tuple(row)
         assert left.startswith(row[0])
         assert right.endswith(row[1])
+
+
+def test_html_is_escaped_and_leaves_out_what_is_empty():
+    page = html_text(
+        "<t>", [("a & b", "<i>")], {"x<": [1.23456, np.nan], "n": [7, "y>"]}, ["", "s<"]
+    )
+    assert page.startswith(
+        "<h4>&lt;t&gt;</h4><table><tr><th style='text-align:left'>a &amp; b</th>"
+    )
+    assert "<td style='text-align:left'>&lt;i&gt;</td>" in page
+    assert "<thead><tr><th>x&lt;</th><th>n</th></tr></thead>" in page
+    assert "<tr><td>1.235</td><td>7</td></tr><tr><td>unknown</td><td>y&gt;</td></tr>" in page
+    assert page.endswith("<p>s&lt;</p>")
+    assert html_text("only a title", ()) == "<h4>only a title</h4>"
