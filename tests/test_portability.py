@@ -141,7 +141,7 @@ def test_processes_are_started_in_one_module():
         if (found := {called(n) for n in ast.walk(tree) if isinstance(n, ast.Call)})
         & PROCESS_STARTERS
     }
-    assert list(starts) == ["data/folds.py"]
+    assert list(starts) == ["parallel.py"]
 
 
 # -- what the checks find --------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pairscore import plots, scorers
     from pairscore.data.comparisons import Comparisons
-    from pairscore.data.splitters import ItemKFold, OnItems
+    from pairscore.data.on_items import OnItems
+    from pairscore.data.splitters import ItemKFold
     from pairscore.errors import PairscoreError, PairscoreWarning
     from pairscore.estimators.settings import Wording
     from pairscore.evaluation.anova import anova
@@ -29,7 +30,7 @@ __version__ = "1.0.0rc1"
 _HOME = {
     "Comparisons": "data.comparisons",
     "ItemKFold": "data.splitters",
-    "OnItems": "data.splitters",
+    "OnItems": "data.on_items",
     "PairscoreError": "errors",
     "PairscoreWarning": "errors",
     "Population": "theory.population",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from pairscore import Comparisons, PairscoreError, PairscoreWarning, RankRegression
-from pairscore.data.items import Items, read_items
+from pairscore.data.items import Items, feature_keys, read_items, rows_of_same_features
 from pairscore.data.tables import as_frame, backend_of
 from pairscore.errors import CollinearFeaturesWarning
 from tests.data.conftest import TABLES, every_table, says, study
@@ -670,3 +670,22 @@ def test_one_item_with_an_embedding_is_scored_from_a_dict(columns):
         other = {name: column[3] for name, column in table.items()}
         difference = model.difference(one, other).difference
         assert difference == pytest.approx(expected[row] - expected[3])
+
+
+def test_the_key_of_one_item_is_that_of_its_row_in_a_table_and_in_older_files():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(40, 7)) * 10.0 ** rng.integers(-300, 300, (40, 7))
+    values[3] = [0.0, -0.0, 1.0, np.inf, -np.inf, 1e300, 1e-300]
+    keys = feature_keys(values)
+    assert [int(feature_keys(row[None])[0]) for row in values] == keys.tolist()
+    known = np.array([[1.5, -0.0, 1e300], [0.1, 2.0, -3.0]])
+    written = [15645634535919391716, 8933814505907578672]
+    assert feature_keys(known).tolist() == written
+    assert feature_keys(np.tile(known, (20, 1)))[:2].tolist() == written
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.integers(0, 5))
+def test_one_item_is_found_where_it_would_be_among_others(known, key):
+    known, one = np.array(known, dtype=np.uint64), np.array([key], dtype=np.uint64)
+    stranger = np.append(one, np.uint64(99))  # two items are looked up by sorting
+    assert rows_of_same_features(known, one)[0] == rows_of_same_features(known, stranger)[0]

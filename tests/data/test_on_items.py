@@ -212,3 +212,11 @@ def test_a_function_without_a_name_counts_its_features():
     X, _ = Comparisons.from_frames(*wines())
     assert OnItems(lambda values: values[:, 0]).fit_transform(X).items.feature_names == ("x0",)
     assert OnItems(lambda values: values[:, :2]).fit_transform(X).shape == (500, 2)
+
+
+def test_a_function_of_items_that_takes_names_or_loses_rows_is_refused_in_a_sentence():
+    X, y = Comparisons.from_frames(np.eye(4), np.array([[0, 1], [1, 2], [2, 3], [3, 0]]))
+    with pytest.raises(PairscoreError, match=r"array of shape \(4, 4\), .* f\[:, 0\] for 'x0'"):
+        OnItems(lambda f: f["a"]).fit(X, y).transform(X)
+    with pytest.raises(PairscoreError, match="got 2 rows of new features for 4 items"):
+        OnItems(lambda f: f[:2, 0]).fit(X, y).transform(X)

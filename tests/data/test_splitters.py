@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from pairscore import Comparisons, ItemKFold, OnItems, PairscoreError, RankRegression
+from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression
 
 
 def study(n_items=40, n_comparisons=600, seed=0):
@@ -459,11 +459,3 @@ def test_item_groups_go_through_a_search_over_l2():
     alone = RankRegression(l2="auto", inference=None).fit(X[train], y[train])
     assert np.array_equal(in_fold.ridge_curve_.loss, by_hand.ridge_curve_.loss)
     assert not np.allclose(in_fold.ridge_curve_.loss, alone.ridge_curve_.loss, rtol=1e-6)
-
-
-def test_a_function_of_items_that_takes_names_or_loses_rows_is_refused_in_a_sentence():
-    X, y = Comparisons.from_frames(np.eye(4), np.array([[0, 1], [1, 2], [2, 3], [3, 0]]))
-    with pytest.raises(PairscoreError, match=r"array of shape \(4, 4\), .* f\[:, 0\] for 'x0'"):
-        OnItems(lambda f: f["a"]).fit(X, y).transform(X)
-    with pytest.raises(PairscoreError, match="got 2 rows of new features for 4 items"):
-        OnItems(lambda f: f[:2, 0]).fit(X, y).transform(X)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pairscore.data.folds import feature_keys, rows_of_same_features
+from pairscore.data.items import feature_keys, rows_of_same_features
 
 
 def test_items_of_equal_features_are_told_apart_by_order_or_not_at_all():

@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
-from pairscore.data.folds import Workers, assign_folds
+from pairscore.data.folds import assign_folds
 from pairscore.errors import OutlyingItemsWarning
 from pairscore.estimators.closed_form import feature_covariance, link_scale
 from pairscore.estimators.fit_data import TableData
@@ -25,11 +27,14 @@ from pairscore.estimators.ridge import (
     deal_groups,
     deal_items,
     design_effect,
+    item_ranks,
+    number_units,
     path_of,
     ridge_of_deals,
 )
 from pairscore.estimators.settings import check_settings
 from pairscore.model.fit import fit_comparisons
+from pairscore.parallel import Workers
 from tests.limits import largest_mean
 
 
@@ -602,3 +607,31 @@ def test_what_cannot_be_meant(settings, arguments, message):
     X, votes = make_study()
     with pytest.raises(PairscoreError, match=message):
         RankRegression(**settings).fit(X, votes, **arguments)
+
+
+@given(st.integers(0, 10**6), st.booleans())
+def test_ranks_of_items_do_not_depend_on_their_rows(seed, are_alike):
+    rng = np.random.default_rng(seed)
+    X = np.ones((12, 1)) if are_alike else rng.integers(0, 2, (12, 3)) * 1.0
+    low, high = np.triu_indices(12, 1)
+    number = rng.integers(0, 5, len(low))
+    net = rng.integers(-number, number + 1)
+    rank, order = item_ranks(X, low, high, net, number), rng.permutation(12)
+    place = np.argsort(order)
+    first, second = place[low], place[high]
+    swap = first > second
+    moved = item_ranks(
+        X[order],
+        np.where(swap, second, first),
+        np.where(swap, first, second),
+        np.where(swap, -net, net),
+        number,
+    )
+    np.testing.assert_array_equal(moved, rank[order])
+    assert len(set(rank.tolist())) >= 11  # two items may have met the same fate
+
+
+def test_items_of_a_group_are_one_unit_and_others_are_alone():
+    rank, used = np.array([4, 2, 0, 1, 3]), np.array([True, True, True, False, True])
+    assert number_units(rank, used, None).tolist() == [3, 1, 0, -1, 2]
+    assert number_units(rank, used, np.array([7, 7, -1, 7, -1])).tolist() == [1, 1, 0, -1, 2]

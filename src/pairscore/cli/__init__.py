@@ -12,8 +12,8 @@ the words of the command line.
 Nothing heavy is imported before a command runs: ``pairscore --help`` does without NumPy, and fit,
 rank, update and plan do without scikit-learn, scipy.stats and scipy.optimize.
 
-Imports: display, passwords, errors, choices, metrics, records, data, files, estimators, model,
-theory, streaming, evaluation, planning, report, paper.
+Imports: display, passwords, errors, choices, metrics, records, parallel, data, files, estimators,
+model, theory, streaming, evaluation, planning, report, paper.
 """
 
 from pairscore.cli.commands import main

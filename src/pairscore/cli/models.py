@@ -57,6 +57,7 @@ from pairscore.cli.parts import (
     refuse_only_in_parts,
     tables_of,
 )
+from pairscore.cli.progress import stage
 from pairscore.cli.words import (
     OUTPUT,
     command,
@@ -74,7 +75,6 @@ from pairscore.cli.words import (
 )
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError
-from pairscore.streaming.progress import stage
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
@@ -235,9 +235,9 @@ def fit_study(
 
     What was tried is printed.
     """
-    from pairscore.data.folds import Workers
     from pairscore.estimators.settings import DEFAULTS, check_settings
     from pairscore.model.fit import fit_comparisons, number_item_groups
+    from pairscore.parallel import Workers
 
     data, groups = study.comparisons, study.groups
     if given["auto"]:
@@ -301,11 +301,11 @@ def update(
     refuse_output(output, *comparisons, *([items] if items else []))
     refuse_twice(comparisons)
     refuse_other_kind(output)
-    from pairscore.data.folds import Workers
     from pairscore.estimators.settings import check_settings
     from pairscore.files.read_study import read_new_items, read_new_parts
     from pairscore.model.file import load_model
     from pairscore.model.update import update_fit
+    from pairscore.parallel import Workers
 
     with input_path(model) as path:
         file = load_model(path)
@@ -445,7 +445,7 @@ def write_report(
     **shown: Any,
 ) -> Any:
     """Write the page of a model; returns the facts on it."""
-    from pairscore.data.folds import Workers
+    from pairscore.parallel import Workers
     from pairscore.report.page import write_page
 
     names = tuple(dict.fromkeys(map(str, files)))

@@ -2,7 +2,7 @@
 ``predict`` says who will win, and ``compare`` which model says it best.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,7 @@ from pairscore.cli.options import (
     second_table,
     word,
 )
+from pairscore.cli.progress import stage
 from pairscore.cli.words import (
     command,
     echo,
@@ -60,7 +61,6 @@ from pairscore.cli.words import (
 )
 from pairscore.display import plural
 from pairscore.errors import BadEntriesError, PairscoreError
-from pairscore.streaming.progress import stage, with_progress
 
 if TYPE_CHECKING:
     from pairscore.errors import BadRow, BadRowsError
@@ -689,3 +689,19 @@ def candidate(features: bool = True, **settings: Any) -> Any:
 
     model = RankRegression(**settings, inference=None)
     return model if features else WithoutFeatures(model)
+
+
+def with_progress(
+    pieces: Any, show: Callable[[float, float], None], n_passes: int
+) -> Callable[[], Iterator[Any]]:
+    """The pieces; after each, ``show`` is told how many rows of all passes are done."""
+    done = 0
+
+    def one_pass() -> Iterator[Any]:
+        nonlocal done
+        for values in pieces():
+            done += len(values)
+            yield values
+            show(done, n_passes * pieces.n_rows)
+
+    return one_pass

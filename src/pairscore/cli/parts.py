@@ -28,6 +28,7 @@ from pairscore.cli.options import (
     refuse_output,
     word,
 )
+from pairscore.cli.progress import stage
 from pairscore.cli.words import (
     command,
     echo,
@@ -41,7 +42,6 @@ from pairscore.cli.words import (
 from pairscore.display import plural
 from pairscore.errors import PairscoreError, RoundNeededWarning
 from pairscore.passwords import without_password
-from pairscore.streaming.progress import stage
 
 if TYPE_CHECKING:
     from pairscore.model.regression import RankRegression

@@ -31,6 +31,7 @@ from pairscore.cli.options import (
     vote_settings,
     word,
 )
+from pairscore.cli.progress import stage
 from pairscore.cli.words import (
     OUTPUT,
     command,
@@ -45,10 +46,9 @@ from pairscore.cli.words import (
 )
 from pairscore.display import first_few
 from pairscore.errors import NoAnswerError, PairscoreError
-from pairscore.streaming.progress import stage
 
 if TYPE_CHECKING:
-    from pairscore.data.folds import Progress
+    from pairscore.parallel import Progress
     from pairscore.planning.planner import Plan
 
 DEFAULT = click.core.ParameterSource.DEFAULT

@@ -5,8 +5,8 @@ reads columns of any kind of table, ``items`` and ``votes`` check items and outc
 finds the column that has the ids, ``repeats`` sees that comparisons are added twice,
 ``conventions`` knows how people write tables (columns of other names, encodings of text),
 ``features`` is the recipe that makes numbers of columns and ``feature_options`` chooses one,
-``folds`` assigns items to folds, ``splitters`` holds items out in cross-validation and applies
-scikit-learn's transformers to the items of comparisons.
+``folds`` assigns items to folds, ``splitters`` holds items out in cross-validation, ``on_items``
+applies scikit-learn's transformers to the items of comparisons.
 
 Imports: display, errors, choices.
 """

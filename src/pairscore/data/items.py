@@ -34,6 +34,9 @@ from pairscore.display import did_you_mean, first_few, first_rows, plural, shown
 from pairscore.errors import BadEntriesError, PairscoreError, warn_caller
 
 LARGEST_NUMBER = 1e100  # whose square, times a weight of this size, a computer holds
+MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9)  # of keys of features
+ALL_BITS = 2**64 - 1
+FEW_ROWS = 16  # whose keys are quicker one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -478,3 +481,63 @@ def table_like(items: Items, columns: dict[str, Any]) -> Any:
     for name, values in arrays.items():
         table[name] = values
     return table
+
+
+# -- items known by their features -----------------------------------------------------------------
+
+
+def feature_keys(values: np.ndarray) -> np.ndarray:
+    """A number of 64 bits for the features of each row, the same for rows that are equal in single
+    precision: an item may come with other rounding errors.
+    """
+    if len(values) <= FEW_ROWS:
+        with np.errstate(over="ignore"):
+            single = values.astype(np.float32) + np.float32(0.0)  # minus zero is zero
+        return np.array([_key(row) for row in single.view(np.uint32).tolist()], dtype=np.uint64)
+    keys = np.zeros(len(values), dtype=np.uint64)
+    for column in values.T:
+        with np.errstate(over="ignore"):
+            single = column.astype(np.float32) + np.float32(0.0)
+        keys ^= single.view(np.uint32).astype(np.uint64)
+        keys *= np.uint64(MIX[0])
+        keys ^= keys >> np.uint64(29)
+        keys *= np.uint64(MIX[1])
+        keys ^= keys >> np.uint64(32)
+    return keys
+
+
+def _key(numbers: list[int]) -> int:
+    """The same of one row, quicker than arrays of one number."""
+    key, (first, second), bits = 0, MIX, ALL_BITS
+    for number in numbers:
+        key = (key ^ number) * first & bits
+        key = (key ^ key >> 29) * second & bits
+        key ^= key >> 32
+    return key
+
+
+def rows_of_same_features(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """For each key the row among the known ones that has it, or -1.
+
+    Items with equal features are told apart by their order if both tables have equally many of
+    them; of one known item there may be any number of copies; otherwise nobody can say who is who,
+    and they are new.
+    """
+    if np.array_equal(known, keys):
+        return np.arange(len(keys))
+    if len(keys) == 1:  # without sorting the known ones
+        same = np.flatnonzero(known == keys[0])
+        return same if len(same) == 1 else np.array([-1])
+    _, group = np.unique(np.concatenate([known, keys]), return_inverse=True)
+    old, new = group[: len(known)], group[len(known) :]
+    n_old, n_new = (
+        np.bincount(old, minlength=group.max() + 1),
+        np.bincount(new, minlength=group.max() + 1),
+    )
+    first, by_group = np.cumsum(n_old) - n_old, np.argsort(old, kind="stable")
+    order = np.argsort(new, kind="stable")
+    turn = np.empty(len(new), dtype=np.intp)
+    turn[order] = np.arange(len(new)) - (np.cumsum(n_new) - n_new)[new[order]]
+    clear = (n_old == 1) | (n_old == n_new)
+    place = first[new] + np.where(n_old[new] == 1, 0, turn)
+    return np.where(clear[new] & (n_old[new] > 0), by_group[np.minimum(place, len(known) - 1)], -1)

@@ -20,5 +20,5 @@ Start with ``closed_form``: eqs. 3-4 of the paper.
     leave_one_out  what to expect of new items
     results        what a fit gives to the model
 
-Imports: display, errors, choices, data, core.
+Imports: display, errors, choices, parallel, data, core.
 """

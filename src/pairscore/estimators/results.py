@@ -13,8 +13,7 @@ from pairscore.core.links import Link
 from pairscore.core.moments import Spread
 from pairscore.core.quantiles import interval_width, normal_width, p_in_words, z_and_p
 from pairscore.core.ties import OutcomeLaw, TieRule
-from pairscore.data.folds import rows_of_same_features
-from pairscore.data.items import Items
+from pairscore.data.items import Items, rows_of_same_features
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.pairing import Pairing

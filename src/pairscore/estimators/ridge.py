@@ -30,7 +30,7 @@ from pairscore.core.moments import Spread, moments
 from pairscore.core.optimise import Derivatives, search_by_slope
 from pairscore.core.pair_graph import Pairs, difference_scatter, sum_sides, tally
 from pairscore.core.passes import difference_pass
-from pairscore.data.folds import ALONE, Workers, assign_folds, item_ranks, number_units
+from pairscore.data.folds import assign_folds
 from pairscore.display import first_few, plural
 from pairscore.errors import OutlyingItemsWarning, PairscoreWarning
 from pairscore.estimators.closed_form import (
@@ -42,12 +42,14 @@ from pairscore.estimators.closed_form import (
 from pairscore.estimators.fit_data import TableData, along_comparisons
 from pairscore.estimators.penalty import ridge_penalty
 from pairscore.estimators.settings import Settings
+from pairscore.parallel import ALONE, Workers
 
 N_FOLDS = 5
 N_GROUP_FOLDS = 6  # of which two are held out at a time
 FEW_ITEMS = 10  # with fewer, held-out items say too little about new items
 ENOUGH_HELD_OUT = 2000  # comparisons; with fewer, the folds are dealt again
 MAX_DEALS = 4
+ROUNDS = 3  # of telling equal items apart by their opponents
 HOPELESS = 30.0  # log-loss of held-out comparisons, in all, above that of the best ridge
 MANY_PER_FEATURE = 5  # comparisons; with fewer, data may be nearly separated
 # standard deviation of the logarithm of the ridge around the usual one: a prior
@@ -412,6 +414,76 @@ def outlying_items(path: RidgePath, tested: Tested, share: float) -> np.ndarray:
     enough = np.maximum(OUTLYING_ON_AVERAGE * (incidence.T @ number), OUTLYING_IN_ALL)
     found = np.flatnonzero(blamed >= enough)
     return found[np.argsort(-blamed[found], kind="stable")]
+
+
+def item_ranks(
+    X: np.ndarray, low: np.ndarray, high: np.ndarray, net: np.ndarray, number: np.ndarray
+) -> np.ndarray:
+    """Number the items in an order that does not depend on their rows in the table.
+
+    They are ordered by their features, and where these are equal by their results and those of
+    their opponents. Items that are equal in all of this have the same number.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, d)
+        Features.
+    low, high : ndarray of int of shape (P,)
+        Rows of the two items of each pair that was compared.
+    net, number : ndarray of shape (P,)
+        How often low won minus how often it lost, and comparisons of the pair.
+
+    Returns
+    -------
+    ndarray of int of shape (N,)
+
+    Examples
+    --------
+    >>> X = np.array([[2.0], [1.0], [2.0]])  # the first has won against the last
+    >>> low, high, net, number = np.array([[0], [2], [1], [1]])
+    >>> item_ranks(X, low, high, net, number).tolist()
+    [2, 0, 1]
+    """
+    rank = np.zeros(len(X), dtype=np.intp)
+    for column in X.T:
+        rank = _refine(rank, column)
+        if rank.max() == len(X) - 1:
+            return rank
+    for _ in range(ROUNDS):
+        value = np.cos(rank)  # without a pattern, so that different opponents add up differently
+        for amount, sign in ((net, -1), (number, 1)):
+            column = np.bincount(low, amount * value[high], len(X))
+            column += sign * np.bincount(high, amount * value[low], len(X))
+            # sums in another order differ in their last digits
+            rank = _refine(rank, np.round(column / max(np.abs(column).max(), 1e-300), 9))
+    return rank
+
+
+def _refine(rank: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """Order items by rank, and those of the same rank by a column."""
+    order = np.lexsort((column, rank))
+    differ = (np.diff(rank[order]) != 0) | (np.diff(column[order]) != 0)
+    finer = np.empty_like(rank)
+    finer[order] = np.append(0, np.cumsum(differ))
+    return finer
+
+
+def number_units(rank: np.ndarray, used: np.ndarray, group: np.ndarray | None) -> np.ndarray:
+    """Number what is held out together, by the smallest rank of its items; -1 for other items.
+
+    ``rank`` (N) is that of :func:`item_ranks`; ``used`` (N) says which items are held out at all,
+    and ``group`` (N) which of them together: each by itself if there is none, or a negative one.
+    """
+    rows = np.flatnonzero(used)
+    alone = -1 - np.arange(len(rank))
+    group = alone if group is None else np.where(group < 0, alone, group)
+    _, label = np.unique(group[rows], return_inverse=True)
+    smallest = np.full(label.max(initial=-1) + 1, len(rank))
+    np.minimum.at(smallest, label, rank[rows])
+    place = np.argsort(np.argsort(smallest, kind="stable"))
+    unit = np.full(len(rank), -1)
+    unit[rows] = place[label]
+    return unit
 
 
 def deal_items(

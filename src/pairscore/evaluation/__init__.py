@@ -7,5 +7,5 @@ sure that is. ``anova`` tests what a larger model adds, ``residuals`` says which
 items a model does not explain, ``influence`` on which items it hangs. ``pipelines`` are for
 scikit-learn.
 
-Imports: display, errors, choices, records, data, core, estimators, effects, model.
+Imports: display, errors, choices, records, parallel, data, core, estimators, effects, model.
 """

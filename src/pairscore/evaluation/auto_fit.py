@@ -29,7 +29,6 @@ from pairscore.core.quantiles import p_in_words, z_and_p
 from pairscore.core.shares import InfluenceSums, ItemPairs, influence_sums
 from pairscore.core.threads import one_blas_thread
 from pairscore.data.comparisons import Comparisons, refuse_missing_judges
-from pairscore.data.folds import ALONE, Progress, Workers, nobody
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.display import html_text, plural, text_table
 from pairscore.errors import PairscoreError, PairscoreWarning
@@ -46,6 +45,7 @@ from pairscore.evaluation.measures import Score, log_loss
 from pairscore.model.fit import fit_comparisons
 from pairscore.model.predict import outcome_probabilities
 from pairscore.model.regression import RankRegression
+from pairscore.parallel import ALONE, Progress, Workers, nobody
 from pairscore.records import plain
 
 IN_WORDS = {

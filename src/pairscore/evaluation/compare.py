@@ -16,7 +16,6 @@ from sklearn.utils.validation import has_fit_parameter
 from pairscore.core.shares import ItemPairs, influence_sums
 from pairscore.core.threads import one_blas_thread
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.folds import Progress, Workers, nobody
 from pairscore.data.items import Items
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.display import first_few, html_text, plural, text_table
@@ -28,6 +27,7 @@ from pairscore.evaluation.held_out import (
     split_comparisons,
 )
 from pairscore.evaluation.measures import DIGITS, MEASURES, Score
+from pairscore.parallel import Progress, Workers, nobody
 from pairscore.records import plain, row_records
 
 KINDS = {  # by how many of the two items are new

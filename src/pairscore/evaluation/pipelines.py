@@ -18,9 +18,8 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.conventions import ITEM_SETTINGS, NAMED_ROLES
 from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import Recipe
-from pairscore.data.folds import feature_keys
-from pairscore.data.items import Items, one_row, read_items
-from pairscore.data.splitters import OnItems
+from pairscore.data.items import Items, feature_keys, one_row, read_items
+from pairscore.data.on_items import OnItems
 from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.recession import Recession

@@ -20,5 +20,6 @@ Start with ``fit``: from comparisons and settings to a ``Fit``, without scikit-l
     summary          the fit in words and numbers
     file             models on disk
 
-Imports: display, passwords, errors, choices, records, data, files, core, estimators, effects.
+Imports: display, passwords, errors, choices, records, parallel, data, files, core, estimators,
+effects.
 """

@@ -10,7 +10,7 @@ from pairscore.core.shares import share_of
 from pairscore.core.threads import one_blas_thread
 from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.folds import ALONE, Workers, number_groups
+from pairscore.data.folds import number_groups
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.agreement import agreement_of, differences_along
@@ -47,6 +47,7 @@ from pairscore.model.open_directions import (
 )
 from pairscore.model.predict import fitted_scores, item_scores
 from pairscore.model.record import record_of
+from pairscore.parallel import ALONE, Workers
 
 NOBODY_KNOWN = "a matrix of differences does not say who was compared"
 SAMPLED_ROWS = 256  # items whose digits are looked at before those of all

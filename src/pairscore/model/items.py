@@ -10,9 +10,9 @@ import numpy as np
 from pairscore.choices import UNKNOWN_RULES
 from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import LEAVE_OUT, read_plain, recipe_of
-from pairscore.data.folds import feature_keys
 from pairscore.data.items import (
     Items,
+    feature_keys,
     one_row,
     read_items,
     read_names,

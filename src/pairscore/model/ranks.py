@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.quantiles import scheffe_width
-from pairscore.data.folds import feature_keys
-from pairscore.data.items import Items, table_like
+from pairscore.data.items import Items, feature_keys, table_like
 from pairscore.errors import PairscoreError
 from pairscore.estimators.recession import MOST_CONTRASTS
 from pairscore.estimators.results import OPEN_SHARE, Fit, KnownItems

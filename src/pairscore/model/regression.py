@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairscore.core.quantiles import z_and_p
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
-from pairscore.data.folds import Workers
 from pairscore.data.items import Items, with_features
 from pairscore.errors import PairscoreError
 from pairscore.estimators.criteria import CRITERIA, kept_likelihood
@@ -51,6 +50,7 @@ from pairscore.model.ranks import rank_items
 from pairscore.model.scales import worth_table
 from pairscore.model.summary import Summary
 from pairscore.model.update import update_fit
+from pairscore.parallel import Workers
 
 KEPT = frozenset(f"{name}_" for name in kept_types()) - {"settings_", "feature_names_"}
 OF_LIKELIHOOD = frozenset(f"{name}_" for name in CRITERIA)

@@ -9,7 +9,6 @@ import numpy as np
 from pairscore.choices import REPEATED
 from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.conventions import check_names, rename_votes
-from pairscore.data.folds import ALONE, Workers
 from pairscore.data.items import Items
 from pairscore.data.repeats import refuse_repeated
 from pairscore.data.votes import PER_ROW, Votes, read_votes
@@ -17,6 +16,7 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, Note
 from pairscore.estimators.settings import Settings
 from pairscore.model.fit import fit_comparisons
+from pairscore.parallel import ALONE, Workers
 
 
 def update_fit(

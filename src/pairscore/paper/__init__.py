@@ -5,5 +5,5 @@ Start with ``experiments``: the cells of the figures, the N needed and the predi
 of figures 1, 9 and 10), ``rows`` (curves and measures), ``claims`` with ``verdicts`` (each sentence
 of the paper, judged by a rule), ``figures`` with ``panels``, and ``page``.
 
-Imports: display, errors, choices, metrics, data, files, core, model, theory, planning.
+Imports: display, errors, choices, metrics, parallel, data, files, core, model, theory, planning.
 """

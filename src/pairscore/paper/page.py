@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from pairscore import __version__
-from pairscore.data.folds import Progress, nobody
 from pairscore.display import plural
 from pairscore.files.write import write_whole
 from pairscore.paper.claims import FEWEST_GENERATIONS, check_claims
@@ -23,6 +22,7 @@ from pairscore.paper.experiments import PANELS, predicted_errors, predicted_need
 from pairscore.paper.figures import FIGURES, FORMATS, save_figure
 from pairscore.paper.rows import Row, csv_text, levels, select
 from pairscore.paper.verdicts import APPROXIMATELY, HOLDS, NOT, SURE, Claim
+from pairscore.parallel import Progress, nobody
 
 SIGNS = {HOLDS: ("✓", "yes"), APPROXIMATELY: ("≈", "nearly"), NOT: ("✗", "no")}
 PAPER = "the paper on rank regression from pairwise comparisons"

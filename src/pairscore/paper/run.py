@@ -21,7 +21,6 @@ from queue import SimpleQueue
 from typing import Any
 
 from pairscore import __version__
-from pairscore.data.folds import Progress, nobody, start_process
 from pairscore.display import plural
 from pairscore.errors import PairscoreError
 from pairscore.files.write import write_whole
@@ -29,6 +28,7 @@ from pairscore.paper import experiments, scenarios
 from pairscore.paper.experiments import METHODS, PANELS
 from pairscore.paper.page import Work, calibration_seconds, page_settings, write_page
 from pairscore.paper.rows import csv_text, with_numbers
+from pairscore.parallel import Progress, nobody, start_process
 
 DATABASE = "cells.sqlite"
 TABLES = {

@@ -12,6 +12,6 @@ Start with ``facts``: everything that the page shows, as plain values.
     charts  facts as inline SVG
     page    fills the templates ``report.html.j2`` and ``sections/``, which have all other text
 
-Imports: display, passwords, errors, choices, metrics, data, files, core, estimators, model, theory,
-evaluation, planning.
+Imports: display, passwords, errors, choices, metrics, parallel, data, files, core, estimators,
+model, theory, evaluation, planning.
 """

@@ -18,7 +18,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.folds import ALONE, Workers
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import Fit
 from pairscore.estimators.ridge import RidgeCurve
@@ -28,6 +27,7 @@ from pairscore.model.contrasts import WITH_RIDGE, effect_intervals
 from pairscore.model.regression import RankRegression
 from pairscore.model.scales import ScoreScale, average_line, scale_of
 from pairscore.model.summary import Summary
+from pairscore.parallel import ALONE, Workers
 from pairscore.passwords import without_password
 from pairscore.report.checks import Check, checks
 from pairscore.report.items import (

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from pairscore.data.folds import ALONE, Workers
 from pairscore.display import same_digits
 from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Wording
 from pairscore.files.write import atomic_write
 from pairscore.model.regression import RankRegression
+from pairscore.parallel import ALONE, Workers
 from pairscore.report import charts, words
 from pairscore.report.facts import ReportFacts, report_facts
 

@@ -17,7 +17,6 @@ from pairscore.core.moments import moments
 from pairscore.core.shares import ItemPairs, influence_sums, share_interval
 from pairscore.core.threads import one_blas_thread
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.folds import ALONE, Workers
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import REACH
@@ -32,6 +31,7 @@ from pairscore.metrics import angle
 from pairscore.model.items import known_items
 from pairscore.model.predict import linear_scores
 from pairscore.model.regression import RankRegression
+from pairscore.parallel import ALONE, Workers
 from pairscore.planning.question import correlation_eigenvalues
 from pairscore.report.words import option_words
 from pairscore.theory.integrals import best_share, spread_for_noise

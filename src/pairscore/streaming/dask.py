@@ -4,6 +4,7 @@ What a task carries is kept by the scheduler, and so is every sum's recipe: what
 it ended is made again by another.
 """
 
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -14,7 +15,6 @@ import pairscore
 from pairscore.display import plural
 from pairscore.errors import PairscoreError
 from pairscore.streaming.engines import FAN, Done, Task, add, attempt
-from pairscore.streaming.progress import write_error
 
 SECONDS = 30  # within which a scheduler answers, and has a worker
 QUIET = 4  # seconds of them without a word
@@ -120,9 +120,11 @@ def _wait_for_a_worker(client: Any, address: str) -> None:
     try:
         client.wait_for_workers(1, timeout=min(QUIET, SECONDS))
     except TimeoutError:
-        write_error(
+        print(
             f"Waiting for workers of the Dask scheduler at {address}: there is none yet. Start some"
-            f" with: dask worker {address}\n"
+            f" with: dask worker {address}",
+            file=sys.stderr,
+            flush=True,
         )
         client.wait_for_workers(1, timeout=max(SECONDS - QUIET, 1))
 

@@ -7,9 +7,8 @@ from io import StringIO
 
 import pytest
 
-from pairscore.streaming import progress
-from pairscore.streaming.progress import Line, stage
-from tests.cli.conftest import _folder, study  # noqa: F401
+from pairscore.cli import progress
+from pairscore.cli.progress import Line, stage
 
 STOPPED = "Error: stopped before it was done; no file is half-written.\n"
 
@@ -93,7 +92,7 @@ def test_a_stage_says_nothing_where_nobody_looks(capsys, monkeypatch):
 SHOWN = """
 import pairscore.model.fit
 from pairscore.cli import commands, main
-from pairscore.streaming import progress
+from pairscore.cli import progress
 def endless(data, settings, workers, **more):
     workers.progress(1, 4)
     while {ever}: pass
