@@ -100,7 +100,7 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side, mo
     more[rows] += step / len(rows)
     actual = (coefficients(more) - coefficients(base)) / (step / len(rows))
     b, mean = (
-        fitted.closed_form_coef,
+        fitted.unscaled.coef,
         moments(X, np.bincount(votes.ravel(), minlength=len(X)).astype(float)).mean,
     )
     left, right = frame["left"].to_numpy()[rows], frame["right"].to_numpy()[rows]
@@ -117,7 +117,7 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side, mo
             np.where(frame["winner"] == "left", 1, -1)[:, None]
             * (X[frame["left"]] - X[frame["right"]])
         ).mean(axis=0)
-    factor = np.linalg.norm(fitted.coef) / np.linalg.norm(b) / fitted.guard
+    factor = np.linalg.norm(fitted.coef) / np.linalg.norm(b) / fitted.unscaled.guard
     delta = factor * (D @ b) + (fitted.side_effect or 0.0)
     e = y / (1 + np.exp(y * delta))
     extra = np.column_stack([e * (D @ b), e] if side else [e * (D @ b)])

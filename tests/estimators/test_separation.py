@@ -100,7 +100,7 @@ def test_what_is_not_explained_is_fitted_exactly_and_the_rest_with_the_ridge(see
     fit = fit_likelihood(study, Settings("mle", get_link("logit")))
     D = differences(data)
     explained = explained_by_some_direction(D)
-    assert (fit.recession is not None) == explained.any()
+    assert (fit.determined.recession is not None) == explained.any()
     rest = minimize(
         lambda b: np.logaddexp(0, -D[~explained] @ b).sum(), np.zeros(7), options={"gtol": 1e-9}
     )

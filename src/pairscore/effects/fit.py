@@ -78,10 +78,13 @@ from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import (
     FEWEST_ITEMS,
     TEST_LEVEL,
+    Determined,
+    EffectEstimates,
     Effects,
     Estimate,
     ItemEffects,
     ItemEffectsTest,
+    LinearPredictor,
     Note,
 )
 from pairscore.estimators.separation import SIDE, TIE, separation_note
@@ -159,22 +162,23 @@ def fit_effects(data: TableData, settings: Settings) -> Estimate:
     if test.used:
         chosen = replace(settings, item_effects=True)
         fit = _estimate(data, chosen, _fit_jointly(data, prepared, chosen))
-        if fit.item_effects is not None and fit.item_effects.sigma2 > 0:
-            return replace(fit, item_effects_test=test)
+        if fit.effects.items is not None and fit.effects.items.sigma2 > 0:
+            return replace(fit, effects=replace(fit.effects, items_test=test))
         test = replace(test, estimate_is_zero=True)
     needed = settings.by_comparison
     fit = _estimate(data, settings, joint) if needed else fit_with_side(data, settings)
-    return replace(fit, item_effects_test=test)
+    return replace(fit, effects=replace(fit.effects, items_test=test))
 
 
 def fit_with_side(data: TableData, settings: Settings) -> Estimate:
     """The fit of pairs, and whether its side is related to the items."""
     fit = fit_likelihood(data, settings)
-    if fit.side_effect is None or fit.recession is not None:
+    if fit.side_effect is None or fit.determined.recession is not None:
         return fit
     prepared = prepare_fit(data, settings, fit)
     alone = maximum_at(prepared.rows, np.append(fit.coef, fit.side_effect))
-    return replace(fit, context_of_items=_context_of_items(settings, prepared, alone))
+    of_items = _context_of_items(settings, prepared, alone)
+    return replace(fit, effects=replace(fit.effects, context_of_items=of_items))
 
 
 def item_effects_test(joint: JointFit) -> ItemEffectsTest:
@@ -223,22 +227,28 @@ def _estimate(data: TableData, settings: Settings, joint: JointFit) -> Estimate:
     notes += _settled_notes(settings, joint)
     notes += judge_notes(settings, prepared.rows.n_judges, judges)
     notes += _few_items_notes(items)
-    return replace(
-        prepared.plain,
+    return Estimate(
+        settings=settings,
         coef=theta[:d],
         side_effect=effects.of_kind("side").get("left"),
-        basis=Basis(basis.transform[:d], basis.open_directions[:d], basis.unit[:d]),
         covariance=covariance,
-        difference=comparison_scores(scores, data.comparisons, effects, judges),
-        decided_scale=scale,
+        center=prepared.plain.center,
+        determined=Determined(
+            Basis(basis.transform[:d], basis.open_directions[:d], basis.unit[:d]),
+            recession=recession,
+            n_abilities=0 if post.averaged else data.n_independent,
+        ),
+        predictor=LinearPredictor(
+            comparison_scores(scores, data.comparisons, effects, judges), decided_scale=scale
+        ),
+        effects=EffectEstimates(
+            of_comparisons=effects if prepared.names else None,
+            judges=judges,
+            items=items,
+            context_of_items=_context_of_items(settings, prepared, joint.alone, joint),
+        ),
         n_iterations=joint.top.steps + post.n_sweeps,
-        effects=effects if prepared.names else None,
-        judges=judges,
-        item_effects=items,
-        context_of_items=_context_of_items(settings, prepared, joint.alone, joint),
         notes=notes,
-        recession=recession,
-        n_parameters=basis.transform.shape[1] + (0 if post.averaged else data.n_independent),
     )
 
 
@@ -457,7 +467,7 @@ def _fit_free_abilities(data: TableData, settings: Settings) -> Estimate:
             return with_open_abilities(data, settings, within, component)
     ridge = replace(settings, l2=SEPARATION_L2 * data.weight_unit)
     fit = with_open_abilities(data, settings, _fit_abilities(data, ridge), component)
-    return replace(fit, notes=[*notes, *fit.notes])
+    return replace(fit, settings=settings, notes=[*notes, *fit.notes])
 
 
 def _fit_abilities(data: TableData, settings: Settings) -> Estimate:

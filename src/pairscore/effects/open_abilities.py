@@ -61,22 +61,22 @@ def with_open_abilities(
     data: TableData, settings: Settings, fit: Estimate, component: np.ndarray
 ) -> Estimate:
     """The fit of what is within components, with the items of all components."""
-    effects, votes = fit.item_effects, data.comparisons
-    assert effects is not None  # without features every fit has them
-    ability, main = np.nan_to_num(effects.effect), component == 0
+    items, votes = fit.effects.items, data.comparisons
+    assert items is not None  # without features every fit has them
+    effects, judges = fit.effects.of_comparisons, fit.effects.judges
+    ability, main = np.nan_to_num(items.effect), component == 0
     between = component[votes.left] != component[votes.right]
     certain = votes[between & (data.amount > 0)]
     amount, sign = data.amount[between & (data.amount > 0)], certain.outcome.astype(float)
-    slope = judges_sharpness(certain, fit.judges)
+    slope = judges_sharpness(certain, judges)
     won = np.where(sign > 0, certain.left, certain.right)
     lost = np.where(sign > 0, certain.right, certain.left)
     if main.any():
         ability = np.where(main, ability - ability[main].mean(), ability)
-        eta = sign * comparison_scores(ability, certain, fit.effects, fit.judges)
-        t = 0.0 if fit.effects is None else fit.effects.of_kind("tie").get("tie", 0.0)
+        eta = sign * comparison_scores(ability, certain, effects, judges)
         places = _Places(
             TieRule(settings.ties, settings.link),
-            t,
+            fit.effects.tie_parameter,
             eta,
             amount / data.weight_unit,
             _moves(component, won, lost, slope),
@@ -87,18 +87,21 @@ def with_open_abilities(
         )
         ability = ability + np.append(0.0, places.likeliest())[np.maximum(component, 0)]
     kept = replace(
-        effects,
+        items,
         effect=np.where(component >= 0, ability, np.nan),
-        std_error=np.where(main, effects.std_error, np.nan),
+        std_error=np.where(main, items.std_error, np.nan),
         component=component,
         certain_winner=won,
         certain_loser=lost,
         certain_amount=amount / data.weight_unit,
-        certain_beside=sign[:, None] * effect_columns(certain, fit.effects, fit.side_effect, slope),
+        certain_beside=sign[:, None] * effect_columns(certain, effects, fit.side_effect, slope),
     )
-    scores = np.nan_to_num(ability)
-    difference = comparison_scores(scores, votes, fit.effects, fit.judges)
-    return replace(fit, item_effects=kept, difference=difference)
+    eta = comparison_scores(np.nan_to_num(ability), votes, effects, judges)
+    return replace(
+        fit,
+        effects=replace(fit.effects, items=kept),
+        predictor=replace(fit.predictor, of_comparisons=eta),
+    )
 
 
 def _moves(

@@ -46,7 +46,7 @@ class PreparedFit(PreparedRows):
     @property
     def only_features(self) -> bool:
         """Whether the fit of the pairs has all parameters, and is at the maximum."""
-        return not self.names and self.plain.recession is None
+        return not self.names and self.plain.determined.recession is None
 
     def first_theta(self, with_item_effects: bool = False) -> np.ndarray:
         """theta to start from: the fit of the pairs, or what the earlier fit has.
@@ -75,7 +75,7 @@ def prepare_fit(data: TableData, settings: Settings, plain: Estimate | None = No
     if plain is None:
         without_sides = replace(data, keep_sides=False) if data.keep_sides else data
         plain = fit_likelihood(without_sides, replace(settings, inference=None, side_effect=False))
-    prepared = prepare_rows(data, settings, plain.recession)
+    prepared = prepare_rows(data, settings, plain.determined.recession)
     return PreparedFit(**vars(prepared), plain=plain, earlier=data.start)
 
 

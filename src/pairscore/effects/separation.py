@@ -57,8 +57,8 @@ class Separation:
         unit = np.concatenate([sd, rows.usual_sizes])
         unit = np.where(unit > 0, unit, 1.0)
         held = np.eye(len(unit))[:, np.diag(rows.ridge) >= SEPARATION_L2 * unit**2]
-        if prepared.plain.recession is not None:
-            plain = prepared.plain.recession.directions[:d]
+        if prepared.plain.determined.recession is not None:
+            plain = prepared.plain.determined.recession.directions[:d]
             held = np.hstack([held, np.pad(plain, ((0, len(unit) - d), (0, 0)))])
         mine, others = (np.linalg.qr(unit[:, None] * of)[0] for of in (self.directions, held))
         more = unit[:, None] ** 2 * directions_between(mine, others, unit)
@@ -124,7 +124,7 @@ def find_separation(
     comparisons, only what the features alone explain is known; then nothing is said of how large
     those and the effects are.
     """
-    rows, plain, d = prepared.rows, prepared.plain.recession, data.X.shape[1]
+    rows, plain, d = prepared.rows, prepared.plain.determined.recession, data.X.shape[1]
     is_one_sided = settings.side_effect and abs(rows.outcome.sum()) == len(rows.outcome)
     runs_off = np.any(_sizes_of_errors(rows, alone) > ENDLESS)
     runs_off |= rows.rule.has_parameter and np.any(alone.basis.undetermined)

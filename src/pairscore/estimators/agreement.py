@@ -8,7 +8,7 @@ from pairscore.core.decided_scale import decided_scale
 from pairscore.core.differences import Differences, OutcomeSums
 from pairscore.core.shares import share_of
 from pairscore.core.ties import OutcomeLaw
-from pairscore.estimators.fit_data import FitData, memory_of
+from pairscore.estimators.fit_data import FitData, TableData
 from pairscore.estimators.results import Estimate
 
 
@@ -34,20 +34,27 @@ class Agreement:
     outcomes: OutcomeSums
 
 
+def linear_predictor(data: TableData, result: Estimate) -> np.ndarray:
+    """Difference of scores of every comparison (M) in memory, with all effects of the estimate."""
+    if result.predictor.of_comparisons is not None:
+        return result.predictor.of_comparisons
+    return data.differences(data.table.times(result.coef), result.side_effect or 0.0)
+
+
 def differences_along(data: FitData, result: Estimate, distinct: bool = False) -> Differences:
     """Comparisons along the score of an estimate; ``distinct`` leaves an item against itself out.
 
     As the estimator left them, or else by a pass.
     """
-    if result.differences is not None and not distinct:
-        return result.differences
-    if result.difference is None:
-        scores, shift = data.table.times(result.coef), result.side_effect or 0.0
-        return data.along(scores, shift, distinct).differences
-    votes, amount = memory_of(data).comparisons, memory_of(data).amount
+    if result.predictor.differences is not None and not distinct:
+        return result.predictor.differences
+    if not isinstance(data, TableData):
+        scores = data.table.times(result.coef)
+        return data.along(scores, result.side_effect or 0.0, distinct).differences
+    votes, amount = data.comparisons, data.amount
     if distinct:
         amount = amount * (votes.left != votes.right)
-    return Differences.of_comparisons(result.difference, votes.outcome, amount)
+    return Differences.of_comparisons(linear_predictor(data, result), votes.outcome, amount)
 
 
 def agreement_of(

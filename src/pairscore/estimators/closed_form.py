@@ -38,7 +38,13 @@ from pairscore.estimators.pair_sums import sum_equations
 from pairscore.estimators.pairing import pairing_note, pairing_of_data
 from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.recession import closed_recession
-from pairscore.estimators.results import Estimate, Note
+from pairscore.estimators.results import (
+    Determined,
+    Estimate,
+    LinearPredictor,
+    Note,
+    UnscaledForm,
+)
 from pairscore.estimators.separation import parameter_names, separation_note
 from pairscore.estimators.settings import Settings
 
@@ -311,11 +317,14 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
         theta = np.append(estimate.coef, [scale.side_effect] * data.keep_sides)
         recession = closed_recession(data, b, along.threshold, theta, only_side)
         note = separation_note(parameter_names(data, recession.touched))
-        estimate = replace(estimate, recession=recession, notes=[note, *estimate.notes])
+        determined = replace(estimate.determined, recession=recession)
+        estimate = replace(estimate, determined=determined, notes=[note, *estimate.notes])
     if settings.side_effect and not scale.ridge.side:
-        estimate = replace(estimate, side_basis=side_basis(data, direction.penalty))
+        of_side = side_basis(data, direction.penalty)
+        estimate = replace(estimate, determined=replace(estimate.determined, side_basis=of_side))
     if not settings.side_effect:
-        estimate = replace(estimate, differences=along.differences.times(scale.factor))
+        differences = along.differences.times(scale.factor)
+        estimate = replace(estimate, predictor=LinearPredictor(differences=differences))
     if settings.inference is None:
         return estimate
     return _with_covariance(data, settings, estimate, direction, scale)
@@ -324,12 +333,13 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
 def closed_estimate(settings: Settings, direction: Direction, scale: Scale) -> Estimate:
     """A closed form on the scale of the link."""
     return Estimate(
+        settings=settings,
         coef=scale.factor * direction.b,
         side_effect=scale.side_effect if settings.side_effect else None,
-        basis=direction.basis,
+        covariance=None,
         center=direction.center,
-        closed_form_coef=direction.b,
-        guard=scale.guard,
+        determined=Determined(direction.basis),
+        unscaled=UnscaledForm(direction.b, scale.guard),
         n_iterations=scale.n_iterations,
         notes=scale_notes(scale.converged),
     )
@@ -589,7 +599,7 @@ def _with_covariance(
     return replace(
         estimate,
         covariance=covariance + guard_variance(form, estimate),
-        pairing=pairing,
+        unscaled=UnscaledForm(b, scale.guard, pairing),
         notes=estimate.notes + pairing_note(pairing, settings.method),
     )
 

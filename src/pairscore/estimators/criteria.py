@@ -119,25 +119,22 @@ def likelihood_of(
     ``differences`` are all of them along the score, ``source`` is what they are known again by.
     """
     settings = result.settings
-    assert settings is not None
     number = 0.5 * float(data.tally.exposures.sum())
     n_comparisons = number / data.weight_unit
     if settings.method != "mle":
         reason = no_likelihood(result, set(), False)
-        return Likelihood(None, result.n_parameters, n_comparisons, source, reason)
+        return Likelihood(None, 0, n_comparisons, source, reason)
+    n_parameters = result.determined.n_parameters
     if number < (1 - ROUNDING) * data.tally.n_comparisons:
         differences = differences_along(data, result, distinct=True)
     occurring = set(np.unique(differences.outcome[differences.amount > 0]).tolist())
     reason = no_likelihood(result, occurring, data.has_weights)
     if reason:
-        return Likelihood(None, result.n_parameters, n_comparisons, source, reason)
-    rule, tie = TieRule(settings.ties, settings.link), 0.0
-    if rule.has_parameter:
-        assert result.effects is not None
-        tie = result.effects.of_kind("tie")["tie"]
+        return Likelihood(None, n_parameters, n_comparisons, source, reason)
+    rule, tie = TieRule(settings.ties, settings.link), result.effects.tie_parameter
     log_chance = rule.derivatives(differences.x, differences.outcome, tie).value
     value = float(differences.amount @ log_chance) / data.weight_unit
-    return Likelihood(value, result.n_parameters, n_comparisons, source, reason)
+    return Likelihood(value, n_parameters, n_comparisons, source, reason)
 
 
 def no_likelihood(result: "Estimate", outcomes: set[int], has_weights: bool) -> str:
@@ -145,8 +142,8 @@ def no_likelihood(result: "Estimate", outcomes: set[int], has_weights: bool) -> 
 
     ``outcomes`` are those of -1, 0 and 1 that occur.
     """
-    settings, kinds = result.settings, [kind for kind, _ in result.notes]
-    assert settings is not None
+    settings = result.settings
+    kinds = [kind for kind, _ in result.notes]
     if settings.method != "mle":
         return f"method={settings.method!r} is a closed form, which maximises no likelihood"
     one_sided = settings.side_effect and (outcomes <= {1} or outcomes <= {-1})

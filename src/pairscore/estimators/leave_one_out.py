@@ -23,6 +23,7 @@ from pairscore.core.sandwich import PairContributions
 from pairscore.core.ties import OutcomeLaw
 from pairscore.display import plural
 from pairscore.errors import ManyFeaturesWarning
+from pairscore.estimators.agreement import linear_predictor
 from pairscore.estimators.closed_form import residual_factors
 
 if TYPE_CHECKING:
@@ -91,16 +92,17 @@ def many_features_note(
 
 
 def expect_of_new_items(
-    data: "TableData", method: str, law: OutcomeLaw, estimate: "Estimate", sharpness: np.ndarray
+    data: "TableData", law: OutcomeLaw, estimate: "Estimate", sharpness: np.ndarray
 ) -> NewItems | None:
     """Accuracy and log-loss on new items, by leaving out each item of the fit once.
 
     Parameters
     ----------
-    data, method, estimate : TableData, name of the method, Estimate
-        Without effects of items.
+    data : TableData
     law : OutcomeLaw
         How a comparison ends.
+    estimate : Estimate
+        Without effects of items.
     sharpness : ndarray of shape (M,)
         Slope of the judge of every comparison; 1 without judges.
 
@@ -108,23 +110,24 @@ def expect_of_new_items(
     -------
     NewItems; None if no decided comparison is between two items that can be left out.
     """
-    votes, W = data.comparisons, estimate.basis.transform[: data.X.shape[1]]
+    votes = data.comparisons
+    W = estimate.determined.basis.transform[: data.X.shape[1]]
     if not W.size:  # no feature varies
         return None
-    if method == "mle":
+    predictor = linear_predictor(data, estimate)
+    if estimate.unscaled is None:
         factor = 1.0
-        equations = _likelihood_equations(data, law, estimate, sharpness)
+        equations = _likelihood_equations(data, law, predictor, sharpness)
     else:
         W = W / np.sqrt(data.tally.n_comparisons)
-        b = estimate.closed_form_coef
-        assert b is not None
+        b = estimate.unscaled.coef
         factor = float(estimate.coef @ b / (b @ b)) if b.any() else 0.0
-        equations = _closed_form_equations(data, method, b)
+        equations = _closed_form_equations(data, estimate.settings.method, b)
     Y = np.empty((len(data.X), W.shape[1]))
     for rows, centred in centred_blocks(data.X, data.item_moments.mean):
         Y[rows] = centred @ W
     pull = factor * pulls_on_own_score(Y, *equations)
-    eta = estimate.of_comparisons - sharpness * (pull[votes.left] - pull[votes.right])
+    eta = predictor - sharpness * (pull[votes.left] - pull[votes.right])
     return _accuracy_and_loss(eta, votes, data.amount, law)
 
 
@@ -142,11 +145,14 @@ class PairEquations(NamedTuple):
 
 
 def _likelihood_equations(
-    data: "TableData", law: OutcomeLaw, estimate: "Estimate", sharpness: np.ndarray
+    data: "TableData", law: OutcomeLaw, predictor: np.ndarray, sharpness: np.ndarray
 ) -> PairEquations:
-    """u_p = r_p (x_low - x_high), r the derivative of the log-likelihood in the difference."""
+    """u_p = r_p (x_low - x_high), r the derivative of the log-likelihood in the difference.
+
+    ``predictor`` (M) are differences of scores.
+    """
     votes, pairs = data.comparisons, data.pairs
-    here = law.rule.derivatives(estimate.of_comparisons, votes.outcome.astype(float), law.t)
+    here = law.rule.derivatives(predictor, votes.outcome.astype(float), law.t)
     apart = votes.left != votes.right
     pair = pairs.numbers_of(votes.left[apart], votes.right[apart])
     sign = np.where(votes.left < votes.right, 1.0, -1.0)  # of low, where it is left

@@ -52,7 +52,7 @@ from pairscore.estimators.null_space import open_in_few
 from pairscore.estimators.pair_sums import PairSums, PairTask, sum_equations
 from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.recession import recession_of, recession_of_side
-from pairscore.estimators.results import Estimate, Note
+from pairscore.estimators.results import Determined, Estimate, Note
 from pairscore.estimators.separation import (
     SIDE,
     basis_within,
@@ -594,15 +594,17 @@ def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     start = first_guess(data, settings)
     optimum = maximum(data, settings, start)
     if not optimum.separated:
-        return likelihood_estimate(data, optimum, curvature(data, settings, optimum))
+        return likelihood_estimate(data, settings, optimum, curvature(data, settings, optimum))
     if ridge_is_weak(settings.l2, data.weight_unit):
         return fit_separated(data, settings, optimum.theta, start)
     # the features have a ridge, so that only the side can be without an end
     optimum = maximum(data, settings, start, SEPARATION_L2 * data.weight_unit)
-    estimate = likelihood_estimate(data, optimum, curvature(data, settings, optimum))
+    estimate = likelihood_estimate(data, settings, optimum, curvature(data, settings, optimum))
     recession = recession_of_side(data, np.eye(len(optimum.theta))[-1], optimum.theta)
     notes = [separation_note([SIDE]), *estimate.notes]
-    return replace(estimate, recession=recession, notes=notes)
+    return replace(
+        estimate, determined=replace(estimate.determined, recession=recession), notes=notes
+    )
 
 
 def fit_separated(
@@ -639,10 +641,11 @@ def fit_separated(
     unit = np.where(unit > 0, unit, 1.0)
     free = unseen(data) / unit[:, None]
     basis = replace(at_held.basis, open_directions=free, unit=unit)
-    estimate = likelihood_estimate(data, held, replace(at_held, basis=basis))
+    estimate = likelihood_estimate(data, settings, held, replace(at_held, basis=basis))
     recession = recession_of(data, explained, directions, held.theta, origin)
     note = separation_note(parameter_names(data, recession.touched))
-    return replace(estimate, recession=recession, notes=[note, *estimate.notes])
+    determined = replace(estimate.determined, recession=recession)
+    return replace(estimate, determined=determined, notes=[note, *estimate.notes])
 
 
 def held_optimum(
@@ -730,21 +733,22 @@ def observed_basis(observed: np.ndarray, expected: Basis, directions: np.ndarray
     return basis_within(observed, expected.unit, directions)
 
 
-def likelihood_estimate(data: FitSums, optimum: Optimum, found: Curvature) -> Estimate:
+def likelihood_estimate(
+    data: FitSums, settings: Settings, optimum: Optimum, found: Curvature
+) -> Estimate:
     """Coefficients and side effect, in the terms of a model."""
     d, basis = len(data.feature_names), found.basis
     theta = basis.smallest(optimum.theta)  # same likelihood
     features_basis, side_basis = split_side_directions(basis) if data.keep_sides else (basis, None)
     return Estimate(
+        settings=settings,
         coef=theta[:d],
         side_effect=float(theta[d]) if data.keep_sides else None,
-        basis=features_basis,
-        side_basis=side_basis,
-        center=data.item_moments.spread,
         covariance=found.covariance,
+        center=data.item_moments.spread,
+        determined=Determined(features_basis, side_basis),
         n_iterations=optimum.n_iterations,
         notes=optimum.notes,
-        n_parameters=basis.transform.shape[1],
     )
 
 

@@ -298,72 +298,135 @@ class ItemEffectsTest:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """What an estimator finds in the data of one fit.
+class Determined:
+    """Which parameters the comparisons determine, and which they leave open.
 
     Attributes
     ----------
-    coef : ndarray of shape (d,)
-        Coefficients on the scale of the link.
-    side_effect : float or None
-        Advantage of the left side.
-    basis, side_basis : Basis
-        The directions that the data determine; an open one of ``side_basis`` trades the side
-        effect for features.
-    center : Spread
-        Mean and standard deviation of the compared items' features.
-    difference : ndarray of shape (M,) or None
-        Score difference of every comparison, where it is more than that of the items' scores and
-        the side effect.
-    differences : Differences or None
-        Comparisons along the score, where the estimator has gone through them.
-    compared, decided_scale : ndarray of shape (N,), and float or None
-        Mask of the items that occur in some comparison; the scale of decided comparisons, where
-        the estimator knows it.
-    closed_form_coef : ndarray of shape (d,) or None
-        The raw closed form, an estimate of c1 beta.
-    covariance : ndarray or None
-        Of the coefficients, then of the side effect or of all ``effects`` if there are any.
-    notes, settings : list of (warning class, text), and Settings
-        What the user should know; those of the fit, when it is finished.
+    basis : Basis
+        The directions of the coefficients that are determined, and those that are open.
+    side_basis : Basis or None
+        The same with the side effect as last parameter, where it is estimated without a prior: its
+        open direction trades the side effect for features.
     recession : Recession or None
         Directions in which the likelihood has no maximum, and a ridge stands in for it.
-    never_differing : ndarray of shape (d, k) or None
-        Directions in which no two items that met differ, where the estimate has a number for them.
+    n_abilities : int
+        Differences of abilities without a law, which are parameters beside those of the basis.
+    """
+
+    basis: Basis
+    side_basis: Basis | None = None
+    recession: Recession | None = None
+    n_abilities: int = 0
+
+    @property
+    def n_parameters(self) -> int:
+        """How many are determined, of coefficients, effects and abilities."""
+        return self.basis.transform.shape[1] + self.n_abilities
+
+
+@dataclass(frozen=True)
+class UnscaledForm:
+    """A closed form before it was brought to the link's scale: an estimate of c1 beta.
+
+    ``coef`` (d) is that of eq. 3, ``guard`` the share of it that is not overfitting, and
+    ``pairing`` how its pairs look, None where no intervals are wanted.
     """
 
     coef: np.ndarray
-    side_effect: float | None
-    basis: Basis
-    center: Spread
-    difference: np.ndarray | None = None
-    differences: Differences | None = None
-    compared: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
-    decided_scale: float | None = None
-    closed_form_coef: np.ndarray | None = None
-    covariance: np.ndarray | None = None
-    guard: float = 1.0
+    guard: float
     pairing: Pairing | None = None
-    n_iterations: int = 0
-    side_basis: Basis | None = None
-    ridge: "RidgeCurve | None" = None
-    effects: Effects | None = None
+
+
+@dataclass(frozen=True)
+class LinearPredictor:
+    """Differences of scores of the comparisons, as far as the estimator has worked them out.
+
+    Attributes
+    ----------
+    of_comparisons : ndarray of shape (M,) or None
+        Of every comparison, with effects of items, judges and context; None where differences are
+        those of the items' scores with the side effect.
+    differences : Differences or None
+        The same with who won, where the estimator has gone through all comparisons.
+    decided_scale : float or None
+        The scale of decided comparisons, where it is known.
+    """
+
+    of_comparisons: np.ndarray | None = None
+    differences: Differences | None = None
+    decided_scale: float | None = None
+
+
+@dataclass(frozen=True)
+class EffectEstimates:
+    """What a fit finds beside the coefficients of features; None, or nothing, if nobody asked.
+
+    ``of_comparisons`` are the effects of context, side and ties, ``judges`` their slopes, ``items``
+    the effects of items, with the test of these. ``context_of_items`` is as in :class:`Fit`.
+    """
+
+    of_comparisons: Effects | None = None
     judges: Judges | None = None
-    item_effects: ItemEffects | None = None
-    item_effects_test: ItemEffectsTest | None = None
+    items: ItemEffects | None = None
+    items_test: ItemEffectsTest | None = None
     context_of_items: dict[str, dict[str, Any]] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
-    settings: Settings | None = None
-    recession: Recession | None = None
-    new_items: "NewItems | None" = None
-    never_differing: np.ndarray | None = None
-    n_parameters: int = 0  # of a likelihood: those that the data determine
 
     @property
-    def of_comparisons(self) -> np.ndarray:
-        """Score difference of every comparison (M), of a fit in memory."""
-        assert self.difference is not None
-        return self.difference
+    def tie_parameter(self) -> float:
+        """Of Davidson's or of Rao and Kupper's rule; 0 without one."""
+        effects = self.of_comparisons
+        return 0.0 if effects is None else effects.of_kind("tie").get("tie", 0.0)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What an estimator finds in the data of one fit.
+
+    ======================  ===========  ==========  =======
+    part                    closed form  likelihood  effects
+    ======================  ===========  ==========  =======
+    coef, covariance        yes          yes         yes
+    ``determined``          yes          yes         yes
+    ``unscaled``            yes
+    ``predictor``           if passed                yes
+    ``effects``                                      yes
+    ======================  ===========  ==========  =======
+
+    Attributes
+    ----------
+    settings : Settings
+        Those by which it was made: what was asked for, as far as the data allow it.
+    coef : ndarray of shape (d,)
+        Coefficients on the scale of the link.
+    side_effect : float or None
+        Advantage of the left side; None where there is none for all comparisons.
+    covariance : ndarray or None
+        Of the coefficients, then of the side effect, or of all ``effects.of_comparisons`` if there
+        are any; None where no intervals are wanted.
+    center : Spread
+        Mean and standard deviation of the items' features, by which directions are standardised.
+    determined : Determined
+    unscaled : UnscaledForm or None
+        None for a likelihood.
+    predictor : LinearPredictor
+    effects : EffectEstimates
+    n_iterations : int
+    notes : list of (warning class, text)
+        What the user should know.
+    """
+
+    settings: Settings
+    coef: np.ndarray
+    side_effect: float | None
+    covariance: np.ndarray | None
+    center: Spread
+    determined: Determined
+    unscaled: UnscaledForm | None = None
+    predictor: LinearPredictor = field(default_factory=LinearPredictor)
+    effects: EffectEstimates = field(default_factory=EffectEstimates)
+    n_iterations: int = 0
+    notes: list[Note] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)

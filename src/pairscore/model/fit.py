@@ -92,8 +92,10 @@ def fit_comparisons(
     used = used.with_relative_weights()
     with one_blas_thread:
         fit_data = TableData(used, settings.side_effect, has_items, start)
-        result = estimate(fit_data, settings, item_groups, ridge, workers)
-        fit = _keep(fit_data, result, has_items)
+        asked, ridge, notes = settings_of_data(fit_data, settings, item_groups, ridge, workers)
+        result = estimate(fit_data, asked)
+        result = replace(result, notes=[*notes, *result.notes])
+        fit = _keep(fit_data, result, ridge)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
     if has_items:
         notes = [*odd_comparisons(data), *notes]
@@ -122,14 +124,14 @@ def _of_all(data: Comparisons, has_items: bool) -> dict[str, Any]:
     }
 
 
-def estimate(
+def settings_of_data(
     fit_data: TableData,
     settings: Settings,
-    item_groups: np.ndarray | None = None,
-    ridge: RidgeCurve | None = None,
-    workers: Workers = ALONE,
-) -> Estimate:
-    """The estimate, with the settings that were possible and the ridge that was chosen."""
+    item_groups: np.ndarray | None,
+    ridge: RidgeCurve | None,
+    workers: Workers,
+) -> tuple[Settings, RidgeCurve | None, list[Note]]:
+    """Settings that the data allow, with the ridge that was chosen, and what to say of these."""
     data, has_items = fit_data.comparisons, fit_data.has_items
     refuse_unknown_items_and_sides(settings, data, has_items)
     refuse_too_many_features(fit_data, n_counted(fit_data), settings)
@@ -146,39 +148,34 @@ def estimate(
             ridge = choose_ridge(fit_data, settings, rng, item_groups, workers)
         settings = replace(settings, l2=ridge.chosen)
         notes = notes + ridge.notes
-    result = estimator_of(settings, has_items)(fit_data, settings)
-    if result.difference is None:
-        scores = fit_data.table.times(result.coef)
-        difference = fit_data.differences(scores, result.side_effect or 0.0)
-        result = replace(result, difference=difference)
-    settings = result.settings or settings
-    if settings.choose_item_effects:
-        test = result.item_effects_test or ItemEffectsTest(reason=NOBODY_KNOWN)
-        result = replace(result, item_effects_test=test)
-        settings = replace(settings, item_effects=test.used)
+    return settings, ridge, notes
+
+
+def estimate(data: TableData, settings: Settings) -> Estimate:
+    """The estimate, with the decision whether items have effects, where it was left to the data."""
+    result = estimator_of(settings, data.has_items)(data, settings)
+    if not result.settings.choose_item_effects:
+        return result
+    test = result.effects.items_test or ItemEffectsTest(reason=NOBODY_KNOWN)
     return replace(
         result,
-        compared=fit_data.compared,
-        never_differing=never_differing(fit_data, settings),
-        notes=notes + result.notes,
-        ridge=ridge,
-        settings=settings,
-        new_items=_new_items(fit_data, settings, result),
+        settings=replace(result.settings, item_effects=test.used),
+        effects=replace(result.effects, items_test=test),
     )
 
 
-def _new_items(data: TableData, settings: Settings, result: Estimate) -> NewItems | None:
+def _new_items(data: TableData, result: Estimate) -> NewItems | None:
     """What to expect of new items, where features are many; None where it is not known."""
+    settings = result.settings
     if settings.inference is None or settings.item_effects or not has_many_features(data):
         return None
-    t = 0.0 if result.effects is None else result.effects.of_kind("tie").get("tie", 0.0)
-    law = OutcomeLaw(TieRule(settings.ties, settings.link), t)
+    law = OutcomeLaw(TieRule(settings.ties, settings.link), result.effects.tie_parameter)
     sharpness = np.ones(len(data.comparisons))
-    if result.judges is not None:
+    if result.effects.judges is not None:
         from pairscore.effects.predictor import judges_sharpness
 
-        sharpness = judges_sharpness(data.comparisons, result.judges)
-    return expect_of_new_items(data, settings.method, law, result, sharpness)
+        sharpness = judges_sharpness(data.comparisons, result.effects.judges)
+    return expect_of_new_items(data, law, result, sharpness)
 
 
 def estimator_of(settings: Settings, has_items: bool = True) -> Estimator:
@@ -226,23 +223,27 @@ def number_item_groups(item_groups: Any, items: Items | None, settings: Settings
     return np.array(number_groups(item_groups, items, np.arange(len(items))))
 
 
-def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
+def fit_of(
+    result: Estimate, never_differing: np.ndarray, items: ComparedItems | None, **facts: Any
+) -> Fit:
     """What every model keeps of an estimate, without what no comparison speaks of.
 
     Parameters
     ----------
     result : Estimate
+    never_differing : array (d x k)
+        Directions to which it gives a number, and in which no two items that met differ.
     items : ComparedItems
         None where the items are at several sites.
     facts : what a model keeps, by name
         What the estimate does not know: ``n_items`` (None for plain differences), comparisons,
         ``record``, names; agreement and noise, where they are known already.
     """
-    assert result.settings is not None
-    undetermined, open_directions, taken = open_part(result)
+    undetermined, open_directions, taken = open_part(result, never_differing)
     low = high = np.full(len(result.coef), np.nan)
     if items is not None:
         low, high = items.feature_ranges()
+    unscaled = result.unscaled
     not_yet = {"agreement": np.nan, "noise": np.nan, "tie_share": np.nan}
     fit = Fit.of_kept(
         result.settings,
@@ -255,16 +256,17 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
         feature_max=high,
         notes=[],
         n_iter=result.n_iterations,
-        guard=result.guard,
-        closed_form_coef=result.closed_form_coef,
+        guard=1.0 if unscaled is None else unscaled.guard,
+        closed_form_coef=None if unscaled is None else unscaled.coef,
         side_effect=result.side_effect,
-        pairing=result.pairing,
-        recession=result.recession,
+        pairing=None if unscaled is None else unscaled.pairing,
+        recession=result.determined.recession,
         **not_yet | facts,
     )
     if fit.n_items is not None and items is not None:
         n_groups = count_groups(fit, items)
-        coef = of_smallest_norm(fit.coef, result.basis) if n_groups > 1 else fit.coef
+        basis = result.determined.basis
+        coef = of_smallest_norm(fit.coef, basis) if n_groups > 1 else fit.coef
         fit = fit.with_kept(n_groups=n_groups, coef=coef)
     if taken.size:
         coef, covariance = without_part(fit.coef, result.covariance, fit.features.unit, taken)
@@ -285,9 +287,10 @@ def keep_estimate(
     ``source`` are the comparisons, or what they are known again by; ``items`` and ``facts`` are
     those of :func:`fit_of`.
     """
-    fit = fit_of(result, items, **facts)
+    fit = fit_of(result, never_differing(data, result.settings), items, **facts)
     differences = differences_along(data, result)
-    shares = agreement_of(differences, fit.outcome_law, data.weight_unit, result.decided_scale)
+    known_scale = result.predictor.decided_scale
+    shares = agreement_of(differences, fit.outcome_law, data.weight_unit, known_scale)
     return fit.with_kept(
         agreement=shares.agreement,
         noise=shares.noise,
@@ -296,29 +299,30 @@ def keep_estimate(
     )
 
 
-def _keep(fit_data: TableData, result: Estimate, has_items: bool) -> Fit:
-    """All that a model keeps of an estimate in memory."""
-    data = fit_data.comparisons
+def _keep(fit_data: TableData, result: Estimate, ridge: RidgeCurve | None) -> Fit:
+    """All that a model keeps of an estimate in memory, and of how its ridge was chosen."""
+    data, compared = fit_data.comparisons, fit_data.compared
+    has_items = fit_data.has_items
     fit = keep_estimate(
         fit_data,
         result,
-        ComparedRows(data.items.values, result.compared),
+        ComparedRows(data.items.values, compared),
         data,
-        n_items=int(np.count_nonzero(result.compared)) if has_items else None,
+        n_items=int(np.count_nonzero(compared)) if has_items else None,
         n_comparisons=data.number,
         tie_share=share_of(fit_data.n_tied, fit_data.tally.n_comparisons),
         record=record_of(None if has_items else data.fingerprint, data.seed),
         feature_names=data.items.feature_names if has_items else None,
-        ridge_curve=result.ridge,
-        effects=result.effects,
-        judges=result.judges,
-        item_effects=result.item_effects,
-        item_effects_test=result.item_effects_test,
-        context_of_items=result.context_of_items,
+        ridge_curve=ridge,
+        effects=result.effects.of_comparisons,
+        judges=result.effects.judges,
+        item_effects=result.effects.items,
+        item_effects_test=result.effects.items_test,
+        context_of_items=result.effects.context_of_items,
         comparisons=data if has_items else None,
         recipe=data.items.recipe,
-        new_items=result.new_items,
-        **judge_facts(data, result),
+        new_items=_new_items(fit_data, result),
+        **judge_facts(fit_data, result),
     )
     if fit.effects is not None:
         fit = replace(fit, effects=replace(fit.effects, df_error=fit.panel.df_error))
@@ -329,7 +333,7 @@ def _keep(fit_data: TableData, result: Estimate, has_items: bool) -> Fit:
     if not has_items:
         return fit
     scores = item_scores(fit, data.items)
-    return replace(fit, fitted_scores=fitted_scores(fit, scores, result.compared, data.items.take))
+    return replace(fit, fitted_scores=fitted_scores(fit, scores, compared, data.items.take))
 
 
 def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
@@ -342,11 +346,12 @@ def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
     d = fit.n_features
     side_error = None
     covariance = result.covariance[:d, :d]
-    if result.effects is not None:
-        errors = zip(result.effects.names, result.effects.std_errors.tolist(), strict=True)
+    effects, side_basis = result.effects.of_comparisons, result.determined.side_basis
+    if effects is not None:
+        errors = zip(effects.names, effects.std_errors.tolist(), strict=True)
         side_error = dict(errors).get("left")
     elif result.side_effect is not None:
-        is_open = result.side_basis is not None and result.side_basis.undetermined[d]
+        is_open = side_basis is not None and side_basis.undetermined[d]
         is_held = fit.recession is not None and fit.recession.touched[d]
         has_error = not (is_open or is_held)
         side_error = float(np.sqrt(result.covariance[d, d])) if has_error else float("nan")

@@ -9,6 +9,8 @@ from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import plural
 from pairscore.errors import FewItemsWarning
+from pairscore.estimators.agreement import linear_predictor
+from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.settings import Settings
 
@@ -44,13 +46,13 @@ def allow_for_judges(data: Comparisons, settings: Settings) -> Settings:
     return replace(settings, inference=kind)
 
 
-def judge_facts(data: Comparisons, result: Estimate) -> dict[str, Any]:
+def judge_facts(fit_data: TableData, result: Estimate) -> dict[str, Any]:
     """For which judges intervals hold, and whether they differ in taste.
 
     Nothing where the data do not say who judged, or nobody asks for intervals.
     """
     settings = result.settings
-    assert settings is not None
+    data = fit_data.comparisons
     if data.judge is None or settings.inference is None:
         return {}
     from pairscore.effects.panel import judge_tastes, panel_of
@@ -71,13 +73,11 @@ def judge_facts(data: Comparisons, result: Estimate) -> dict[str, Any]:
     others = "another" if panel.n_judges == 1 else "other judges"
     scope = f"hold for {panel.in_words}; {others} may see it differently"
     scope = f"{scope} ({reason})" if reason else scope
-    tie = 0.0 if result.effects is None else result.effects.of_kind("tie").get("tie", 0.0)
-    rule = TieRule(settings.ties, settings.link)
-    score = rule.derivatives(
-        result.of_comparisons, data.outcome.astype(float), tie, value=False
-    ).eta
+    rule, tie = TieRule(settings.ties, settings.link), result.effects.tie_parameter
+    predictor = linear_predictor(fit_data, result)
+    score = rule.derivatives(predictor, data.outcome.astype(float), tie, value=False).eta
     by_items = data.items.values.shape[1] > 0
-    tastes = judge_tastes(data, score, result.of_comparisons, by_items)
+    tastes = judge_tastes(data, score, predictor, by_items)
     return {"interval_scope": scope, "judge_tastes": tastes}
 
 

@@ -28,8 +28,8 @@ def feature_notes(fit: Fit, result: Estimate) -> list[Note]:
     shown = shown_coefficients(fit)
     if shown.terms:  # the constant that levels have in common is open by definition, and not shown
         is_open = is_open & (shown.undetermined | shown.in_several_sets)
-    if result.side_basis is not None:  # has a note of its own
-        is_open = is_open & ~result.side_basis.undetermined[: fit.n_features]
+    if result.determined.side_basis is not None:  # has a note of its own
+        is_open = is_open & ~result.determined.side_basis.undetermined[: fit.n_features]
     apart = is_open & (fit.features.sd > 0)
     if fit.open.n_groups == 1:
         apart = np.zeros_like(apart)
@@ -59,9 +59,10 @@ def feature_notes(fit: Fit, result: Estimate) -> list[Note]:
 
 def side_notes(fit: Fit, result: Estimate) -> list[Note]:
     """Whether comparisons tell the side effect from the features."""
-    if result.side_basis is None or not result.side_basis.undetermined[-1]:
+    side_basis = result.determined.side_basis
+    if side_basis is None or not side_basis.undetermined[-1]:
         return []
-    names = _names(fit, result.side_basis.undetermined[:-1])
+    names = _names(fit, side_basis.undetermined[:-1])
     amount = (
         f"the same amount of {'' if len(names) == 1 else 'a combination of '}"
         f"{first_few(map(repr, names), 10)}"

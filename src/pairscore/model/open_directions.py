@@ -19,23 +19,24 @@ MOST_NAMED_FEATURES = 3  # features that a group is named by: 'year=2001, site=4
 N_PROJECTIONS = 3  # of many open directions; by chance two groups do not agree in all of them
 
 
-def open_part(result: Estimate) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def open_part(
+    result: Estimate, never_differing: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mask (d) and directions (d x k) of the coefficients that the comparisons do not determine.
 
-    Beside them the directions (d x j), of these, to which the estimate gives a number nevertheless.
+    Beside them the directions (d x j), of these, to which the estimate gives a number nevertheless;
+    ``never_differing`` (d x i) are all in which it does and no two items that met differ.
     A ridge puts at zero what never differs between two items that met; `pooled` and `split`, which
     take the pairs for random ones, give it what its correlation with other features suggests.
     """
     d = len(result.coef)
-    bases = [basis for basis in (result.basis, result.side_basis) if basis is not None]
+    basis, side_basis = result.determined.basis, result.determined.side_basis
+    bases = [basis] if side_basis is None else [basis, side_basis]
     undetermined = np.any([basis.undetermined[:d] for basis in bases], axis=0)
     directions = np.hstack([basis.open_directions[:d] for basis in bases])
-    taken = np.empty((d, 0))
-    if result.never_differing is not None:
-        unit = np.where(result.center.sd > 0, result.center.sd, 1.0)[:, None]
-        taken = _beyond(unit * result.never_differing, unit * result.basis.open_directions[:d])
-        taken = taken / unit
-        undetermined |= np.linalg.norm(unit * taken, axis=1) > SMALLEST_SHARE
+    unit = np.where(result.center.sd > 0, result.center.sd, 1.0)[:, None]
+    taken = _beyond(unit * never_differing, unit * basis.open_directions[:d]) / unit
+    undetermined |= np.linalg.norm(unit * taken, axis=1) > SMALLEST_SHARE
     return undetermined, np.hstack([directions, taken]), taken
 
 

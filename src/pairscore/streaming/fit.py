@@ -13,7 +13,6 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.checks import refuse_lost_digits, refuse_too_many_features, refuse_weights
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.likelihood import fit_likelihood
-from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.model.fit import keep_estimate, without_decisions
@@ -140,7 +139,7 @@ def fit_stream(
         asked, notes = check_first(data, settings)
         notes = [*_odd_parts(data), *notes]
         fit_data = fit_likelihood if asked.method == "mle" else fit_closed_form
-        fit, more = keep_fit(data, asked, fit_data(data, asked))
+        fit, more = keep_fit(data, fit_data(data, asked))
         names_judges = "judge" in columns or "judge" in data.parts[0].source.column_names()
     fit = replace(fit, settings=replace(fit.settings, l2=settings.l2))
     if checkpoint is not None:
@@ -178,10 +177,8 @@ def check_first(data: StreamData, settings: Settings) -> tuple[Settings, list[No
 # -- what a model keeps ------------------------------------------------------------------------
 
 
-def keep_fit(data: StreamData, settings: Settings, result: Estimate) -> tuple[Fit, list[Note]]:
+def keep_fit(data: StreamData, result: Estimate) -> tuple[Fit, list[Note]]:
     """All that a model keeps, and what the user should be warned of."""
-    never = never_differing(data, settings)
-    result = replace(result, settings=settings, never_differing=never)
     compared = data.first.seen
     fit = keep_estimate(
         data,

@@ -145,7 +145,7 @@ def _merge_first(
     if method == "mle":
         theta = np.append(estimate.coef, [0.0] * side)
         point = replace(point, theta=tuple(theta.tolist()))
-        estimate = replace(estimate, side_effect=0.0 if side else None, closed_form_coef=None)
+        estimate = replace(estimate, side_effect=0.0 if side else None, unscaled=None)
     else:
         point = replace(point, scale=scale)
     estimate = replace(estimate, notes=[(RoundNeededWarning, FIRST_GUESS)])
@@ -296,24 +296,23 @@ def _merge_likelihood(point: Point, sums: LikelihoodRound) -> RankRegression:
         )
         notes = [*notes, (RoundNeededWarning, text)]
     optimum = Optimum(theta, ridge, point.number, converged=True, separated=False)
-    estimate = replace(likelihood_estimate(data, optimum, found), notes=notes)
+    estimate = replace(likelihood_estimate(data, settings, optimum, found), notes=notes)
     shares = shares_of_sums(sums.along, point, 0.0)
     point = replace(point, theta=tuple(theta.tolist()), number=point.number + 1)
-    likelihood = _likelihood(point, settings, estimate, sums)
+    likelihood = _likelihood(point, estimate, sums)
     return _model(point, settings, estimate, shares, likelihood)
 
 
-def _likelihood(
-    point: Point, settings: Settings, estimate: Estimate, sums: LikelihoodRound
-) -> Likelihood:
+def _likelihood(point: Point, estimate: Estimate, sums: LikelihoodRound) -> Likelihood:
     """The log-likelihood, or why there is none."""
     data = point.data
     amounts = {1: sums.left_won, -1: sums.along.decided - sums.left_won, 0: data.n_tied}
     outcomes = {outcome for outcome, amount in amounts.items() if amount > 0}
-    reason = no_likelihood(replace(estimate, settings=settings), outcomes, data.has_weights)
+    reason = no_likelihood(estimate, outcomes, data.has_weights)
     value = None if reason else sums.loglik / data.weight_unit
     number = 0.5 * data.item_moments.total / data.weight_unit
-    return Likelihood(value, estimate.n_parameters, number, point.digest, reason)
+    n_parameters = estimate.determined.n_parameters
+    return Likelihood(value, n_parameters, number, point.digest, reason)
 
 
 # -- models ------------------------------------------------------------------------------------
@@ -359,12 +358,13 @@ def _model(
         raise PairscoreError(NO_DATA)
     never = never_differing_in_sums(data, settings)
     settings = replace(settings, l2=point.l2)
-    estimate = replace(estimate, settings=settings, never_differing=never)
+    estimate = replace(estimate, settings=settings)
     known = {} if shares is None else vars(shares)
     if likelihood is not None:
         known = known | {"likelihood": likelihood}
     fit = fit_of(
         estimate,
+        never,
         None,
         n_items=data.n_items,
         n_comparisons=data.n_given,
