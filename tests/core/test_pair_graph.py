@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 
-from pairscore.core import moments as core_moments
-from pairscore.core import threads
-from pairscore.core.moments import Moments, moments, rows_times, spread, times_rows
+from pairscore.core.moments import Moments, moments, spread
 from pairscore.core.pair_graph import (
     Tally,
     aggregate_pairs,
     count_pairs,
     difference_scatter,
-    joint_numbers,
     pair_scatters,
     tally,
 )
@@ -130,28 +127,3 @@ def test_moments_equal_numpys(n_rows):
     )
     for found, expected in zip(vars(spread(X, weight)).values(), (ours.mean, ours.sd), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("cache", [0, 1 << 30], ids=["from memory", "in the cache"])
-def test_products_with_a_table_of_any_size_are_numpys(cache, monkeypatch):
-    monkeypatch.setattr(core_moments, "CACHE", cache)
-    monkeypatch.setattr(threads, "LARGE", 500)
-    rng = np.random.default_rng(2)
-    X, coef, wins = (rng.normal(size=shape) for shape in ((300, 5), 5, 300))
-    wins[100:] = 0  # whole chunks are left out
-    size = np.abs(X)
-    one, other = rows_times(X, coef), times_rows(wins, X)
-    assert np.all(np.abs(one - X @ coef) <= 1e-12 * size @ np.abs(coef))
-    assert np.all(np.abs(other - wins @ X) <= 1e-12 * np.abs(wins) @ size)
-    some = rows_times(X, coef, wins)
-    np.testing.assert_array_equal(some[:100], one[:100])
-    assert not some[150:].any()
-
-
-@pytest.mark.parametrize("size", [10, 2**21, 2**40])
-def test_joint_numbers_keep_the_order_of_columns_of_any_size(size):
-    rng = np.random.default_rng(3)
-    columns = [size - 1 - rng.integers(0, 4, 200) for _ in range(4)]
-    joint = joint_numbers(*((column, size) for column in columns))
-    expected = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel()
-    np.testing.assert_array_equal(np.unique(joint, return_inverse=True)[1], expected)

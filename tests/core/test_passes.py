@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError, RankRegression
-from pairscore.core import kernels, kernels_numpy, moments, passes, threads
+from pairscore.core import kernels, kernels_numpy, passes, row_blocks, threads
 from pairscore.core.links import get_link
 from pairscore.core.pair_graph import Pairs, aggregate_pairs, difference_scatter
 from tests.laws import GaussianStudy
@@ -163,14 +163,14 @@ def test_messages_between_items_and_products_with_the_graph(monkeypatch):
         assert_same(monkeypatch, lambda *g: [pairs.laplacian_times(*g)], weight, X)
 
 
-@pytest.mark.parametrize("cache", [0, moments.CACHE])
+@pytest.mark.parametrize("cache", [0, row_blocks.CACHE])
 @pytest.mark.parametrize(
     "settings", [{}, {"method": "pooled"}, {"item_effects": True}], ids=["mle", "pooled", "effects"]
 )
 def test_no_result_depends_on_the_number_of_threads(settings, cache, monkeypatch):
     """Bit for bit: chunks are fixed, and their sums are taken in order."""
     monkeypatch.setattr(threads, "LARGE", 50)
-    monkeypatch.setattr(moments, "CACHE", cache)
+    monkeypatch.setattr(row_blocks, "CACHE", cache)
     X, votes = GaussianStudy(120, 900, 4, second_half=False).draw(np.random.default_rng(1))
     found = []
     for number in (1, 2, 5):

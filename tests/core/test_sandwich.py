@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pairscore import RankRegression
-from pairscore.core.linalg import whitening_basis
+from pairscore.core.incidence import item_incidence, pair_incidence
 from pairscore.core.pair_graph import aggregate_pairs, pair_scatters
 from pairscore.core.sandwich import (
     LARGEST_LEVERAGE,
@@ -16,15 +16,13 @@ from pairscore.core.sandwich import (
     PairContributions,
     centred_meat,
     floored_covariance,
-    has_own_column,
     inflation_of,
     jackknife_inflation,
     less_ties,
     sandwich,
-    sum_per_item,
-    sum_per_pair,
     times_too_often,
 )
+from pairscore.core.whitening import whitening_basis
 
 
 def random_pairs(seed, n_items=14, n_comparisons=60, n_features=3):
@@ -69,7 +67,7 @@ def test_rows_that_share_an_item_count_once(seed):
     )
     sums = DyadicSums.of_rows(left, right, u, np.ones(9))
     np.testing.assert_allclose(sums.meat(np.ones(9)), naive, atol=1e-10)
-    scalar = sum_per_item(left, right, u[:, 0], 9), sum_per_pair(left, right, u[:, 0])
+    scalar = item_incidence(left, right, 9) @ u[:, 0], pair_incidence(left, right) @ u[:, 0]
     assert scalar[0] @ scalar[0] - scalar[1] @ scalar[1] == pytest.approx(naive[0, 0])
     inflation = np.random.default_rng(seed).uniform(1, 2, 9)
     t = np.array([u[[i in pair for pair in ends]].sum(axis=0) for i in range(9)])
@@ -129,7 +127,7 @@ def test_sums_without_contributions_equal_those_with_them(seed, n_extra):
     np.testing.assert_allclose(dyadic.total, explicit[:, :-1].sum(axis=0), atol=1e-10)
     everywhere = dyadic.of_items(slice(0, len(X)))
     np.testing.assert_allclose(
-        everywhere, sum_per_item(pairs.low, pairs.high, explicit, len(X)), atol=1e-10
+        everywhere, item_incidence(pairs.low, pairs.high, len(X)) @ explicit, atol=1e-10
     )
     np.testing.assert_allclose(dyadic.of_items(slice(3, 8)), everywhere[3:8], atol=1e-10)
 
@@ -145,18 +143,6 @@ def test_rows_that_share_only_an_item_without_a_count_are_independent(seed):
     shared &= np.array([len(one) == 2 or counts[list(one)].all() for one in ends])
     sums = DyadicSums.of_rows(left, right, u, counts.astype(float))
     np.testing.assert_allclose(sums.meat(counts.astype(float)), u.T @ shared @ u, atol=1e-10)
-
-
-def test_the_column_of_one_item_is_seen_whatever_its_values():
-    X = np.zeros((6, 5))
-    X[:, 0] = [3, 1, 4, 1, 5, 9]
-    X[:, 1] = [7, 7, 2, 7, 7, 7]  # item 2
-    X[:, 2] = [0, 1, 1, 1, 1, 0]  # item 0, since item 5 is not compared
-    X[:, 3] = [0, 0, 0, 1, 1, 0]
-    X[:, 4] = 1
-    mask = has_own_column(X, np.array([2, 1, 3, 1, 1, 0]))
-    assert mask.tolist() == [True, False, True, False, False, False]
-    assert not has_own_column(X[:2], np.ones(2)).any()
 
 
 def test_a_classical_covariance_needs_no_robust_meat():

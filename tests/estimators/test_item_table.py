@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pairscore.core.linalg import whitening_basis
 from pairscore.core.moments import Moments, moments
 from pairscore.core.sandwich import LARGEST_LEVERAGE
+from pairscore.core.whitening import whitening_basis
 from pairscore.estimators.item_table import FeatureRange, ItemTable, PerItem, SecondHalfSums
 
 N, D = 200, 4

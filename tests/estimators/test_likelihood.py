@@ -9,8 +9,8 @@ from scipy.optimize import linprog, minimize_scalar
 from scipy.special import expit
 
 from pairscore import Comparisons, RankRegression
-from pairscore.core.linalg import whitening_basis
 from pairscore.core.links import get_link
+from pairscore.core.whitening import whitening_basis
 from pairscore.errors import NotConvergedWarning, SeparationWarning
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import (

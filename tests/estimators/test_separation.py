@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from pairscore import Comparisons, RankRegression, fit_stream
-from pairscore.core.linalg import Basis, whitening_basis
 from pairscore.core.links import get_link
+from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.errors import PairscoreWarning, SeparationWarning
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import Curvature, carry_over, fit_likelihood

@@ -8,7 +8,8 @@ from scipy.special import expit
 from scipy.stats import binomtest
 
 from pairscore import Comparisons
-from pairscore.core.shares import ItemPairs, Measurement, influence_sums, wilson_interval
+from pairscore.core.incidence import ItemPairs
+from pairscore.core.shares import Measurement, influence_sums, wilson_interval
 from pairscore.evaluation.held_out import HeldOutComparisons
 from pairscore.evaluation.measures import (
     MEASURES,

@@ -9,8 +9,8 @@ from scipy.special import expit, logit
 from scipy.stats import binom, chi2, norm
 
 from pairscore import Comparisons, RankRegression
-from pairscore.core.linalg import whiten
 from pairscore.core.links import get_link
+from pairscore.core.whitening import whiten
 from pairscore.errors import PairscoreWarning, SeparationWarning
 from pairscore.model.predict import expected_outcomes
 from pairscore.report.checks import (

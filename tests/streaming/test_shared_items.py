@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from pairscore.core.linalg import whitening_basis
 from pairscore.core.moments import moments
+from pairscore.core.whitening import whitening_basis
 from pairscore.streaming import shared_items
 from pairscore.streaming.engines import add, local_engine
 from pairscore.streaming.item_files import FeatureFiles, item_file, write_features

@@ -8,13 +8,17 @@ Start with ``links``: how a difference of scores becomes a probability.
     scale           how long a direction is on the link
     decided_scale   what ties take from the chances of decided comparisons
     moments         total weight, mean and scatter of items
+    row_blocks      a table of items, a block of rows at a time
     pair_graph      comparisons summed per item and per pair
+    incidence       which items are in which rows
+    own_columns     items that no other shares a column with
     differences     differences along a score, comparison by comparison or as a distribution
     sums            sums that add, field by field
     passes          passes over comparisons and pairs
     kernels         their loops, compiled or in NumPy (kernels_numpy)
     threads         long passes in chunks, whose sums do not depend on the number of threads
-    linalg          whitening of a scatter, its null space, conjugate gradients
+    whitening       coordinates in which a scatter is the identity, and what it leaves open
+    linear_systems  conjugate gradients, or a factor, for several right sides
     optimise        Newton's method with a line search
     roots           roots of functions of one number
     sandwich        covariances that let comparisons that share an item be dependent

@@ -1,23 +1,19 @@
 """Moments of items: total weight, mean and centred scatter, sums that add.
 
-Second moments are always centred: raw ones lose all digits once the mean is far from zero. Tables
-of items are gone through a block of rows at a time, in threads if they are large.
+Second moments are always centred: raw ones lose all digits once the mean is far from zero.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
+from pairscore.core.row_blocks import centred_blocks, row_blocks
 from pairscore.core.threads import on_each, row_chunks
 
 SMALLEST_REACH = 1e-100  # of a feature, whose square, times a weight of this size, is not zero
 LARGEST_OFFSET = 1e8  # values over their differences, that leaves half of the digits to these
 CONSTANT = 16 * float(np.finfo(float).eps)  # share of a value that is rounding
-CACHE = 1 << 24  # bytes of an item table that mostly stays in the processor's cache
-BLOCK = 1024  # rows at a time: a block of a few hundred features stays in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -155,44 +151,3 @@ def _sd(variance: np.ndarray, mean: np.ndarray) -> np.ndarray:
 def _provisional_mean(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
     used = np.flatnonzero(weight)
     return X[used[:: max(len(used) // 256, 1)]].mean(axis=0)
-
-
-def row_blocks(n_rows: int, first: int = 0) -> Iterator[slice]:
-    """Slices of a few hundred rows each, in order."""
-    for start in range(first, n_rows, BLOCK):
-        yield slice(start, min(start + BLOCK, n_rows))
-
-
-def centred_blocks(
-    X: np.ndarray, mean: np.ndarray, chunk: slice | None = None
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Blocks of rows, of a chunk or all, with the mean taken off, in one buffer used again."""
-    first, last = (0, len(X)) if chunk is None else (chunk.start, chunk.stop)
-    buffer = np.empty((min(BLOCK, last - first), X.shape[1]))
-    for rows in row_blocks(last, first):
-        yield rows, np.subtract(X[rows], mean, out=buffer[: rows.stop - rows.start])
-
-
-def rows_times(X: np.ndarray, vector: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
-    """X (N x d) times a vector (d), in chunks of rows; zeros for those without a ``used`` one."""
-    times = _product("ij,j->i", X)
-
-    def one(rows: slice) -> np.ndarray:
-        is_used = used is None or used[rows].any()
-        return times(X[rows], vector) if is_used else np.zeros(rows.stop - rows.start)
-
-    return np.concatenate(on_each(one, row_chunks(*X.shape)))
-
-
-def times_rows(vector: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """A vector (N) times X (N x d), in chunks of rows; those that are all zero are not read."""
-    chunks = [rows for rows in row_chunks(*X.shape) if vector[rows].any()]
-    times = _product("i,ij->j", X)
-    return np.sum(
-        [np.zeros(X.shape[1]), *on_each(lambda r: times(vector[r], X[r]), chunks)], axis=0
-    )
-
-
-def _product(subscripts: str, X: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """BLAS takes several rows at a time, which is slower for a table that comes from memory."""
-    return partial(np.einsum, subscripts) if X.nbytes > CACHE else np.matmul

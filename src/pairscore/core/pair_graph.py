@@ -16,7 +16,6 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from pairscore.core.kernels_numpy import outside_table, refuse_outside
-from pairscore.core.moments import centred_blocks
 from pairscore.core.passes import (
     add_net,
     difference_pass,
@@ -27,9 +26,8 @@ from pairscore.core.passes import (
     total_of,
     turn_pairs,
 )
+from pairscore.core.row_blocks import centred_blocks
 from pairscore.core.threads import LARGE, chunks_of, on_each
-
-LARGEST_NUMBER = 2**63  # and more, that 64 bits do not hold
 
 
 @dataclass(frozen=True)
@@ -253,23 +251,6 @@ def aggregate_pairs(
     """
     start, high, win, lose = pair_pass(left, right, outcome, amount, n_items, 1 + keep_sides)
     return Pairs(start, high, win, lose, np.array([1.0, -1.0]) if keep_sides else np.zeros(1))
-
-
-def joint_numbers(*columns: tuple[np.ndarray, int]) -> np.ndarray:
-    """A number for each row (M), in the order of several columns of numbers from 0 to a size.
-
-    ``columns`` are pairs of such an array (M) and its size. Where the product of sizes is too large
-    for 64 bits, what was joined so far is numbered anew: by the rows that occur.
-    """
-    (first, size), *others = columns
-    joint = first.astype(np.int64)
-    for column, n in others:
-        if size * n >= LARGEST_NUMBER:
-            numbers, joint = np.unique(joint, return_inverse=True)
-            size = len(numbers)
-        joint = joint * n + column
-        size *= n
-    return joint
 
 
 def count_pairs(left: np.ndarray, right: np.ndarray, amount: np.ndarray, n_items: int) -> Pairs:

@@ -10,9 +10,9 @@ the sum over all rows of the unordered pair p. The items count every two rows th
 of one pair share two items, and are taken off once. This is the dyadic cluster-robust variance
 (Fafchamps and Gubert 2007; Cameron and Miller 2014; Aronow, Samii and Assenova 2015).
 
-An item with a column of its own (:func:`has_own_column`) is explained fully: its rows share nothing
-that the estimate leaves out, and its t_i is close to zero by the equation of its own parameter,
-which says nothing of the error. Its rows count each for itself.
+An item with a column of its own (:mod:`pairscore.core.own_columns`) is explained fully: its rows
+share nothing that the estimate leaves out, and its t_i is close to zero by the equation of its own
+parameter, which says nothing of the error. Its rows count each for itself.
 
 u_r is either given explicitly, a block of rows at a time (:meth:`DyadicSums.of_rows`), or in terms
 of the features of the two items, and is then never formed (:class:`DyadicContributions`).
@@ -22,63 +22,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import get_blas_funcs
 
-from pairscore.core.linalg import square_root
-from pairscore.core.moments import row_blocks
+from pairscore.core.incidence import item_incidence, pair_incidence
+from pairscore.core.own_columns import has_own_column
 from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import neighbour_sums
+from pairscore.core.row_blocks import row_blocks
 from pairscore.core.threads import chunks_of, on_each, row_chunks
 from pairscore.core.ties import SMALLEST_SHARE
+from pairscore.core.whitening import square_root
 
 LARGEST_LEVERAGE = 0.8  # beyond, too little is left of an item's deviation to divide by
 SMALLEST_TOLD = 1e-10  # share of the information on a parameter that is more than rounding
 SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
-
-
-def sum_per_item(
-    left: np.ndarray, right: np.ndarray, values: np.ndarray, n_items: int
-) -> np.ndarray:
-    """For every item, the sum over its rows; a row of an item with itself counts once.
-
-    Parameters
-    ----------
-    left, right : integer arrays (R)
-        The two items, or groups of items, of each row.
-    values : array (R) or (R x e)
-    n_items : int
-
-    Returns
-    -------
-    Array (N) or (N x e).
-    """
-    return item_incidence(left, right, n_items) @ values
-
-
-def item_incidence(left: np.ndarray, right: np.ndarray, n_items: int) -> sparse.csr_array:
-    """The matrix (N x R) with 1 where an item is in a row, once also where it meets itself."""
-    other = np.flatnonzero(left != right)
-    rows = np.concatenate([np.arange(len(left)), other])
-    items = np.concatenate([left, right[other]])
-    return sparse.csr_array((np.ones(len(rows)), (items, rows)), shape=(n_items, len(left)))
-
-
-def sum_per_pair(left: np.ndarray, right: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """For every unordered pair of different items, the sum over its rows.
-
-    Parameters are those of :func:`sum_per_item`; pairs are in the order of (low, high).
-    """
-    low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
-    pair = np.where(low == high, -1, low * (high.max(initial=0) + 1) + high)
-    if np.any(np.diff(pair, prepend=0) < 0):  # not sorted by pair, or some row is no pair
-        order = np.argsort(pair, kind="stable")
-        order = order[pair[order] >= 0]
-        pair, values = pair[order], values[order]
-    starts = np.flatnonzero(np.diff(pair, prepend=-1))
-    entries = np.ones(len(pair)), np.arange(len(pair)), np.append(starts, len(pair))
-    members = sparse.csr_array(entries, shape=(len(starts), len(pair)))
-    return members @ values if len(starts) else values[:0]  # in a fifth of the time of reduceat
 
 
 @dataclass(frozen=True)
@@ -104,11 +61,13 @@ class DyadicSums:
         cls, left: np.ndarray, right: np.ndarray, u: np.ndarray, inflation: np.ndarray
     ) -> "DyadicSums":
         """From explicit contributions ``u`` (R x e) of rows with two items each (R)."""
-        again, of_pairs = times_too_often(left, right, inflation), sum_per_pair(left, right, u)
-        taken_off = of_pairs
+        again = times_too_often(left, right, inflation)
+        per_pair = pair_incidence(left, right)
+        of_pairs = taken_off = per_pair @ u
         if np.any(again != 1):
-            taken_off = sum_per_pair(left, right, again[:, None] * u)
-        return cls(sum_per_item(left, right, u, len(inflation)), of_pairs.T @ taken_off)
+            taken_off = per_pair @ (again[:, None] * u)
+        of_items = item_incidence(left, right, len(inflation)) @ u
+        return cls(of_items, of_pairs.T @ taken_off)
 
     def meat(self, inflation: np.ndarray) -> np.ndarray:
         """sum_i c_i^2 t_i t_i' less the pairs' sum, c_i the ``inflation`` of each item (N)."""
@@ -222,16 +181,6 @@ def times_too_often(left: np.ndarray, right: np.ndarray, inflation: np.ndarray) 
     """
     counts = (inflation > 0).astype(float)
     return counts[left] + counts[right] - 1
-
-
-def has_own_column(Z: np.ndarray, exposures: np.ndarray) -> np.ndarray:
-    """Mask (N) of the compared items that differ from all others, which are equal, in some column.
-
-    Such a column is the 0/1 column of one item, or of a category that has one item.
-    """
-    usual = usual_values(Z[np.flatnonzero(exposures > 0)[:3]])
-    others = other_rows(Z, exposures, np.arange(len(Z)), usual)
-    return own_column_mask(others, len(Z))
 
 
 def jackknife_inflation(Z: np.ndarray, exposures: np.ndarray, whitener: np.ndarray) -> np.ndarray:
@@ -351,36 +300,3 @@ def floored_covariance(
     ratios, axes = np.linalg.eigh((vectors / root).T @ (robust / scale) @ (vectors / root))
     axes = ((vectors * root) @ axes) * unit[:, None]
     return robust + (axes * np.maximum(smallest - ratios, 0.0)) @ axes.T
-
-
-def usual_values(first: np.ndarray) -> np.ndarray:
-    """The value (d) of all rows but one, by the first three of these; NaN where there is none.
-
-    If all rows but one are equal, two of three are.
-    """
-    ordered = np.sort(first, axis=0)
-    equal = np.any(ordered[1:] == ordered[:-1], axis=0) & (len(first) > 2)
-    usual = np.full(first.shape[1], np.nan)
-    usual[equal] = np.median(first[:, equal], axis=0) if equal.any() else np.nan
-    return usual
-
-
-def other_rows(
-    Z: np.ndarray, exposures: np.ndarray, numbers: np.ndarray, usual: np.ndarray
-) -> np.ndarray:
-    """How many compared items have another value than the usual one, and the sum of their numbers.
-
-    An array (2 x d); those of disjoint sets of items add.
-    """
-    others, rows = np.zeros((2, len(usual))), np.flatnonzero(exposures > 0)
-    for column in np.flatnonzero(~np.isnan(usual)):
-        other = rows[Z[rows, column] != usual[column]]
-        others[:, column] = len(other), numbers[other].sum()
-    return others
-
-
-def own_column_mask(others: np.ndarray, n_items: int) -> np.ndarray:
-    """Mask (N) of the items that are the only other one in some column."""
-    mask = np.zeros(n_items, dtype=bool)
-    mask[others[1, others[0] == 1].astype(np.intp)] = True
-    return mask

@@ -18,14 +18,12 @@ Wilson's for so many. Where the items are few, v itself is unsure, for which Kor
 """
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
+from pairscore.core.incidence import ItemPairs
 from pairscore.core.quantiles import normal_width
-from pairscore.core.sandwich import item_incidence
 
 LARGEST_SHARE = 0.8  # of the comparisons that one item may have: without it little is left
 ENOUGH_TESTS = 20  # independent ones, from which on a share is put into words
@@ -62,38 +60,6 @@ def weighted_mean(loss: np.ndarray, weight: np.ndarray, count: np.ndarray) -> Me
     counted = loss[weight > 0]
     value = float(np.clip(share @ loss, counted.min(), counted.max()))  # but for rounding
     return Measurement(value, share * (loss - value), share, count)
-
-
-@dataclass(frozen=True, eq=False)
-class ItemPairs:
-    """The two items of every comparison, or the groups that they belong to.
-
-    ``one`` and ``other`` are (M,) numbers from 0; they may be equal where groups stand for items.
-    """
-
-    one: np.ndarray
-    other: np.ndarray
-
-    def sum_per_item(self, values: np.ndarray) -> np.ndarray:
-        """For every item, the sum over its comparisons; one of an item with itself counts once."""
-        return self._incidence @ values
-
-    def sum_per_pair(self, values: np.ndarray) -> np.ndarray:
-        """For every pair of different items, the sum over its comparisons."""
-        unequal, pair = self._pairs
-        return np.bincount(pair, values[unequal])
-
-    @cached_property
-    def _incidence(self) -> Any:
-        size = max(self.one.max(initial=-1), self.other.max(initial=-1)) + 1
-        return item_incidence(self.one, self.other, size)
-
-    @cached_property
-    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Comparisons of two different items, and the number of each one's pair."""
-        unequal = np.flatnonzero(self.one != self.other)
-        key = pair_numbers(self.one[unequal], self.other[unequal])
-        return unequal, np.unique(key, return_inverse=True)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,12 +107,6 @@ def influence_sums(measurement: Measurement, pairs: ItemPairs) -> InfluenceSums:
     )
 
 
-def pair_numbers(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """A number for each unordered pair, the same whichever item comes first."""
-    low, high = np.minimum(one, other), np.maximum(one, other)
-    return low * (high.max(initial=0) + 1) + high
-
-
 @dataclass(frozen=True)
 class ShareInterval:
     """The ends of a share's interval, and how many independent comparisons it is worth."""
@@ -189,8 +149,3 @@ def wilson_interval(share: float, number: float, level: float = 0.95) -> tuple[f
     middle = (share + z2 / (2 * number)) / (1 + z2 / number)
     half = np.sqrt(z2 * share * (1 - share) / number + z2**2 / (4 * number**2)) / (1 + z2 / number)
     return max(float(middle - half), 0.0), min(float(middle + half), 1.0)
-
-
-def share_of(part: float, whole: float) -> float:
-    """A part of a sum as a share of it: rounding errors of sums leave it within 0 and 1."""
-    return min(max(float(part) / float(whole), 0.0), 1.0)

@@ -42,3 +42,8 @@ class Range:
     def is_empty(self) -> bool:
         """Whether no number was seen."""
         return self.low > self.high
+
+
+def share_of(part: float, whole: float) -> float:
+    """A part of a sum as a share of it: rounding errors of sums leave it within 0 and 1."""
+    return min(max(float(part) / float(whole), 0.0), 1.0)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from pairscore.core.linalg import conjugate_gradients
+from pairscore.core.linear_systems import conjugate_gradients
 from pairscore.core.pair_graph import Pairs, sum_sides
 from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import Comparisons

@@ -36,10 +36,10 @@ import numpy as np
 
 from pairscore.core import kernels, threads
 from pairscore.core.decided_scale import decided_scale
-from pairscore.core.linalg import Basis
 from pairscore.core.normal_average import SD_CLASSES, averaged_derivatives, nodes_of_classes
 from pairscore.core.passes import net_pass
 from pairscore.core.ties import OutcomeDerivatives, OutcomeLaw, share_of_coin
+from pairscore.core.whitening import Basis
 from pairscore.effects.item_covariance import (
     Covariance,
     FormedCovariance,

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pairscore.core.linalg import Basis, square_root
+from pairscore.core.whitening import Basis, square_root
 from pairscore.data.items import feature_keys
 from pairscore.display import plural
 from pairscore.effects.abilities import (

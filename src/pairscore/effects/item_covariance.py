@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import lapack
 
-from pairscore.core.linalg import CLOSE, conjugate_gradients
+from pairscore.core.linear_systems import CLOSE, conjugate_gradients
 from pairscore.core.pair_graph import Pairs, laplacian
 from pairscore.core.passes import message_pass, variance_pass
 from pairscore.estimators.results import ItemEffects

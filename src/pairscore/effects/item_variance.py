@@ -13,10 +13,10 @@ import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 from scipy.special import gammaincc, ndtr, ndtri
 
-from pairscore.core.linalg import Basis
 from pairscore.core.links import Link
 from pairscore.core.pair_graph import Pairs, laplacian
 from pairscore.core.roots import solve_falling
+from pairscore.core.whitening import Basis
 from pairscore.effects.expectation_propagation import Posterior, at_variance, propagate
 from pairscore.effects.item_covariance import POLISHED_ITEMS, FormedCovariance, are_blocks_formed
 from pairscore.effects.rows import RowDerivatives, SingleComparisons

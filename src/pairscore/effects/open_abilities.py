@@ -28,7 +28,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtr
 
-from pairscore.core.linalg import conjugate_gradients
+from pairscore.core.linear_systems import conjugate_gradients
 from pairscore.core.optimise import Step, minimise, search_by_value
 from pairscore.core.ties import TieRule
 from pairscore.effects.item_covariance import own_variance, shared_variance

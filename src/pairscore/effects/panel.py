@@ -7,9 +7,9 @@ import numpy as np
 from scipy import sparse
 from scipy.special import fdtrc
 
+from pairscore.core.incidence import ItemPairs
 from pairscore.core.quantiles import p_in_words
-from pairscore.core.sandwich import sum_per_item, sum_per_pair
-from pairscore.core.shares import ItemPairs, share_interval, weighted_mean
+from pairscore.core.shares import share_interval, weighted_mean
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import plural
 from pairscore.effects.predictor import judge_labels
@@ -242,10 +242,12 @@ def _design_effect(
     u: np.ndarray, judge: np.ndarray, number: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> float:
     """How much more judges' sums vary because comparisons share items; at least 1."""
-    (M, k), n_items, robust = u.shape, int(max(left.max(), right.max())) + 1, 0.0
+    M, k = u.shape
+    pairs = ItemPairs(left, right)
+    robust = 0.0
     for one, own in enumerate(number.tolist()):
         part = ((judge == one) - own / M)[:, None] * u
-        of_items = sum_per_item(left, right, part, n_items)
-        of_pairs = sum_per_pair(left, right, part)
+        of_items = pairs.sum_per_item(part)
+        of_pairs = pairs.sum_per_pair(part)
         robust += float(np.sum(of_items**2) - np.sum(of_pairs**2)) / own
     return max(robust / ((len(number) - 1) * k), 1.0)

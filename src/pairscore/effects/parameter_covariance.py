@@ -9,10 +9,10 @@ effects.
 
 import numpy as np
 
+from pairscore.core.incidence import item_incidence
 from pairscore.core.sandwich import (
     DyadicSums,
     floored_covariance,
-    item_incidence,
     jackknife_inflation,
     less_ties,
     sandwich,

@@ -7,7 +7,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import block_diag
 
-from pairscore.core.pair_graph import aggregate_pairs, joint_numbers, sum_sides
+from pairscore.core.incidence import joint_numbers
+from pairscore.core.pair_graph import aggregate_pairs, sum_sides
 from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import refuse_missing_judges
 from pairscore.display import first_few, plural

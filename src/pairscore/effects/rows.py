@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from pairscore.core.linalg import TOLERANCE, Basis, whitening_basis
 from pairscore.core.optimise import Step, minimise, search_by_value
 from pairscore.core.pair_graph import (
     Pairs,
@@ -27,6 +26,7 @@ from pairscore.core.pair_graph import (
 )
 from pairscore.core.passes import difference_pass, net_pass
 from pairscore.core.ties import OutcomeDerivatives, TieRule, share_of_coin
+from pairscore.core.whitening import TOLERANCE, Basis, whitening_basis
 
 BLOCK_NUMBERS = 4_000_000  # of contributions that are held at a time: 32 MB
 LARGEST_MOVE = 0.5  # of eta in one step, up to which the loss is close to its quadratic

@@ -6,7 +6,7 @@ import numpy as np
 
 from pairscore.core.decided_scale import decided_scale
 from pairscore.core.differences import Differences, OutcomeSums
-from pairscore.core.shares import share_of
+from pairscore.core.sums import share_of
 from pairscore.core.ties import OutcomeLaw
 from pairscore.estimators.fit_data import FitData, TableData
 from pairscore.estimators.results import Estimate

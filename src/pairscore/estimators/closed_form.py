@@ -22,13 +22,13 @@ from functools import cached_property
 
 import numpy as np
 
-from pairscore.core.linalg import Basis, split_side_directions, whitening_basis
 from pairscore.core.links import Link
 from pairscore.core.moments import Moments, Spread
 from pairscore.core.pair_graph import Pairs, Tally, sum_sides
 from pairscore.core.sandwich import PairContributions, less_ties, sandwich
 from pairscore.core.scale import Scale, ScaleRidge, fit_scale, initial_factor
 from pairscore.core.sums import Sums
+from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.display import plural
 from pairscore.errors import NotConvergedWarning, PairscoreError
 from pairscore.estimators.fit_data import Along, FitData, FitSums, Tile, jackknife_of_items

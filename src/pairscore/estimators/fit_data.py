@@ -22,9 +22,8 @@ import numpy as np
 from scipy import sparse
 
 from pairscore.core.differences import Differences
-from pairscore.core.linalg import whitening_basis
 from pairscore.core.links import Link
-from pairscore.core.moments import Moments, centred_blocks, moments
+from pairscore.core.moments import Moments, moments
 from pairscore.core.pair_graph import (
     Pairs,
     Tally,
@@ -34,8 +33,10 @@ from pairscore.core.pair_graph import (
     tally,
 )
 from pairscore.core.passes import difference_pass, net_pass, score_pass
+from pairscore.core.row_blocks import centred_blocks
 from pairscore.core.sandwich import inflation_of
 from pairscore.core.sums import Range, Sums
+from pairscore.core.whitening import whitening_basis
 from pairscore.estimators.item_table import ItemTable
 from pairscore.estimators.penalty import ridge_penalty
 from pairscore.estimators.settings import Settings

@@ -13,18 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.linalg import whitening_basis
-from pairscore.core.moments import (
-    Moments,
-    centred_blocks,
-    feature_range,
-    moments,
-    rows_times,
-    times_rows,
-)
-from pairscore.core.sandwich import LARGEST_LEVERAGE, other_rows, own_column_mask, usual_values
+from pairscore.core.moments import Moments, feature_range, moments
+from pairscore.core.own_columns import other_rows, own_column_mask, usual_values
+from pairscore.core.row_blocks import centred_blocks, rows_times, times_rows
+from pairscore.core.sandwich import LARGEST_LEVERAGE
 from pairscore.core.sums import Sums
 from pairscore.core.threads import on_each, row_chunks
+from pairscore.core.whitening import whitening_basis
 
 ALONE = 1e-9  # share of a sum of squares that other items may have by rounding
 

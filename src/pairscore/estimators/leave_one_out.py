@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pairscore.core.moments import centred_blocks
 from pairscore.core.pair_graph import Pairs
+from pairscore.core.row_blocks import centred_blocks
 from pairscore.core.sandwich import PairContributions
 from pairscore.core.ties import OutcomeLaw
 from pairscore.display import plural

@@ -27,13 +27,13 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.sparse.linalg import LinearOperator, cg
 
-from pairscore.core.linalg import TOLERANCE, Basis, split_side_directions, whitening_basis
 from pairscore.core.links import Link, Logit
 from pairscore.core.optimise import FISHER_GAP, Derivatives, Step, minimise
 from pairscore.core.pair_graph import sum_sides
 from pairscore.core.sandwich import PairContributions, less_ties, sandwich
 from pairscore.core.scale import fit_scale, initial_factor
 from pairscore.core.sums import Sums
+from pairscore.core.whitening import TOLERANCE, Basis, split_side_directions, whitening_basis
 from pairscore.display import plural
 from pairscore.errors import NotConvergedWarning
 from pairscore.estimators.fit_data import (

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairscore.core.moments import centred_blocks
 from pairscore.core.pair_graph import difference_scatter
+from pairscore.core.row_blocks import centred_blocks
 from pairscore.estimators.fit_data import Block, FitData, FitSums, TableData, memory_of
 from pairscore.estimators.settings import Settings
 

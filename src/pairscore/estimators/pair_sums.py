@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pairscore.core.moments import row_blocks
 from pairscore.core.pair_graph import pair_scatters
+from pairscore.core.row_blocks import row_blocks
 from pairscore.core.sandwich import (
     DyadicContributions,
     PairContributions,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import chdtri, chndtrinc
 
-from pairscore.core.linalg import whitening_basis
 from pairscore.core.moments import Moments
 from pairscore.core.quantiles import chi_square_p
+from pairscore.core.whitening import whitening_basis
 from pairscore.errors import PairsNotRandomWarning
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import chdtri, ndtr
 
-from pairscore.core.linalg import OPEN_SHARE
 from pairscore.core.links import Link
+from pairscore.core.whitening import OPEN_SHARE
 from pairscore.estimators.fit_data import FitData, Selection, memory_of, parameter_units
 from pairscore.estimators.separation import NO_GAIN, gains_along, separated_directions
 

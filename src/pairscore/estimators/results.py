@@ -8,11 +8,11 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from pairscore.core.differences import Differences
-from pairscore.core.linalg import OPEN_SHARE, Basis
 from pairscore.core.links import Link
 from pairscore.core.moments import Spread
 from pairscore.core.quantiles import interval_width, normal_width, p_in_words, z_and_p
 from pairscore.core.ties import OutcomeLaw, TieRule
+from pairscore.core.whitening import OPEN_SHARE, Basis
 from pairscore.data.items import Items, rows_of_same_features
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError, PairscoreWarning

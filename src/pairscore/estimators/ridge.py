@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from pairscore.core.linalg import TOLERANCE
 from pairscore.core.links import Link
 from pairscore.core.moments import Spread, moments
 from pairscore.core.optimise import Derivatives, search_by_slope
 from pairscore.core.pair_graph import Pairs, difference_scatter, sum_sides, tally
 from pairscore.core.passes import difference_pass
+from pairscore.core.whitening import TOLERANCE
 from pairscore.data.folds import assign_folds
 from pairscore.display import first_few, plural
 from pairscore.errors import OutlyingItemsWarning, PairscoreWarning

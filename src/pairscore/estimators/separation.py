@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairscore.core.linalg import Basis, whitening_basis
+from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.display import first_few
 from pairscore.errors import SeparatedFeaturesWarning
 from pairscore.estimators.fit_data import Cut, FitData, Gains, Selection, parameter_units

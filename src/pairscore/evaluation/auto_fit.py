@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import USES
+from pairscore.core.incidence import ItemPairs
 from pairscore.core.quantiles import p_in_words, z_and_p
-from pairscore.core.shares import InfluenceSums, ItemPairs, influence_sums
+from pairscore.core.shares import InfluenceSums, influence_sums
 from pairscore.core.threads import one_blas_thread
 from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.data.splitters import ItemKFold, set_covariance_items

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from pairscore.core.shares import pair_numbers
+from pairscore.core.incidence import pair_numbers
 from pairscore.data.comparisons import Comparisons
 
 

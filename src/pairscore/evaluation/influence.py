@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.sandwich import item_incidence
+from pairscore.core.incidence import item_incidence
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import html_text, text_table
 from pairscore.errors import PairscoreError

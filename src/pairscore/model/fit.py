@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.shares import share_of
+from pairscore.core.sums import share_of
 from pairscore.core.threads import one_blas_thread
 from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.data.comparisons import Comparisons

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from pairscore.core.linalg import SMALLEST_SHARE, Basis
 from pairscore.core.moments import feature_range
+from pairscore.core.whitening import SMALLEST_SHARE, Basis
 from pairscore.estimators.results import OPEN_SHARE, Estimate, Fit
 
 MOST_NAMED_FEATURES = 3  # features that a group is named by: 'year=2001, site=4'

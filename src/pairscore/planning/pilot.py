@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from pairscore.core.linalg import whiten
 from pairscore.core.links import Link
+from pairscore.core.whitening import whiten
 from pairscore.display import plural
 from pairscore.errors import PairscoreError
 from pairscore.theory.integrals import spread_for_noise

@@ -12,8 +12,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.special import chdtri, expit, ndtri
 
-from pairscore.core.linalg import whiten
 from pairscore.core.quantiles import wald
+from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import first_few
 from pairscore.errors import PairscoreWarning, SeparatedFeaturesWarning, UnbeatenItemsWarning

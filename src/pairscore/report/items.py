@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import cg
 from sklearn.utils.validation import check_is_fitted
 
-from pairscore.core.linalg import solve_by_factor
+from pairscore.core.linear_systems import solve_by_factor
 from pairscore.core.links import Link
 from pairscore.core.passes import net_pass
 from pairscore.core.quantiles import chi_square_p

@@ -13,8 +13,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from pairscore.choices import METHODS
+from pairscore.core.incidence import ItemPairs
 from pairscore.core.moments import moments
-from pairscore.core.shares import ItemPairs, influence_sums, share_interval
+from pairscore.core.shares import influence_sums, share_interval
 from pairscore.core.threads import one_blas_thread
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.splitters import ItemKFold, set_covariance_items

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.shares import share_of
+from pairscore.core.sums import share_of
 from pairscore.errors import PairscoreError
 from pairscore.estimators.checks import refuse_lost_digits, refuse_too_many_features, refuse_weights
 from pairscore.estimators.closed_form import fit_closed_form

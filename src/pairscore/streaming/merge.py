@@ -10,7 +10,7 @@ import numpy as np
 from pairscore.core.decided_scale import prior_precision
 from pairscore.core.roots import solve_falling
 from pairscore.core.scale import Scale
-from pairscore.core.shares import share_of
+from pairscore.core.sums import share_of
 from pairscore.errors import (
     PairscoreError,
     RoundNeededWarning,

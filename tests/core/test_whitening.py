@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pairscore.core.linalg import split_side_directions, whiten, whitening_basis
 from pairscore.core.moments import feature_range, moments, standardised
+from pairscore.core.whitening import split_side_directions, whiten, whitening_basis
 
 
 def scatter_of(X):

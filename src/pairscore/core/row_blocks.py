@@ -1,0 +1,52 @@
+"""A table of items, gone through a block of rows at a time, in threads if it is large."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from pairscore.core.threads import on_each, row_chunks
+
+CACHE = 1 << 24  # bytes of an item table that mostly stays in the processor's cache
+BLOCK = 1024  # rows at a time: a block of a few hundred features stays in the processor's cache
+
+
+def row_blocks(n_rows: int, first: int = 0) -> Iterator[slice]:
+    """Slices of a few hundred rows each, in order."""
+    for start in range(first, n_rows, BLOCK):
+        yield slice(start, min(start + BLOCK, n_rows))
+
+
+def centred_blocks(
+    X: np.ndarray, mean: np.ndarray, chunk: slice | None = None
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Blocks of rows, of a chunk or all, with the mean taken off, in one buffer used again."""
+    first, last = (0, len(X)) if chunk is None else (chunk.start, chunk.stop)
+    buffer = np.empty((min(BLOCK, last - first), X.shape[1]))
+    for rows in row_blocks(last, first):
+        yield rows, np.subtract(X[rows], mean, out=buffer[: rows.stop - rows.start])
+
+
+def rows_times(X: np.ndarray, vector: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
+    """X (N x d) times a vector (d), in chunks of rows; zeros for those without a ``used`` one."""
+    times = _product("ij,j->i", X)
+
+    def one(rows: slice) -> np.ndarray:
+        is_used = used is None or used[rows].any()
+        return times(X[rows], vector) if is_used else np.zeros(rows.stop - rows.start)
+
+    return np.concatenate(on_each(one, row_chunks(*X.shape)))
+
+
+def times_rows(vector: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """A vector (N) times X (N x d), in chunks of rows; those that are all zero are not read."""
+    chunks = [rows for rows in row_chunks(*X.shape) if vector[rows].any()]
+    times = _product("i,ij->j", X)
+    return np.sum(
+        [np.zeros(X.shape[1]), *on_each(lambda r: times(vector[r], X[r]), chunks)], axis=0
+    )
+
+
+def _product(subscripts: str, X: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """BLAS takes several rows at a time, which is slower for a table that comes from memory."""
+    return partial(np.einsum, subscripts) if X.nbytes > CACHE else np.matmul
