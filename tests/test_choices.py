@@ -11,7 +11,7 @@ from pairscore import ItemKFold, PairscoreError, RankRegression, auto_fit, choic
 from pairscore.cli import main
 from pairscore.core.links import get_link
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.feature_options import make_recipe
+from pairscore.data.recipe import make_recipe
 from pairscore.data.tables import Columns
 from pairscore.estimators.settings import SETTINGS as OF_MODELS
 from pairscore.files.tables import table_kind

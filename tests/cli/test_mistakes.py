@@ -6,8 +6,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from pairscore.data.conventions import likely_codes
-from pairscore.data.votes import check_codes
+from pairscore.data.votes import check_codes, likely_codes
 from tests.cli.running import run
 
 ITEMS = "id,mass,age\n" + "".join(f"i{row},{row * 7 % 11},{row * 5 % 13}\n" for row in range(20))

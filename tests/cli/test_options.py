@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pairscore import load
+from pairscore.cli.options import split_names
 from pairscore.files.read_study import read_study
 from pairscore.files.tables import read_table
 from pairscore.files.write import write_table
@@ -666,3 +667,7 @@ def test_links_that_go_round_in_circles_are_one_sentence(study, stream):
     said = run(f"fit loop.csv votes.csv {stream} -o m.npz", code=2).stderr
     assert said.count("\n") == 1
     assert "'loop.csv'" in said
+
+
+def test_names_in_options_may_have_commas():
+    assert split_names(["a, b", '"x, y",b', "c"]) == ["a", "b", "x, y", "c"]

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from pairscore import Comparisons, PairscoreError, PairscoreWarning, RankRegression
-from pairscore.data.items import Items, feature_keys, read_items, rows_of_same_features
+from pairscore.data.items import (
+    Items,
+    feature_keys,
+    look_up_numbers,
+    one_row,
+    read_items,
+    rows_of_same_features,
+)
 from pairscore.data.tables import as_frame, backend_of
 from pairscore.errors import CollinearFeaturesWarning
 from tests.data.conftest import TABLES, every_table, says, study
@@ -689,3 +696,16 @@ def test_one_item_is_found_where_it_would_be_among_others(known, key):
     known, one = np.array(known, dtype=np.uint64), np.array([key], dtype=np.uint64)
     stranger = np.append(one, np.uint64(99))  # two items are looked up by sorting
     assert rows_of_same_features(known, one)[0] == rows_of_same_features(known, stranger)[0]
+
+
+def test_single_values_become_columns_of_one_row():
+    made = one_row({"mass": 1.5, "style": "oil", "gap": None, "size": [3.0]})
+    assert made == {"mass": [1.5], "style": ["oil"], "gap": [None], "size": [3.0]}
+
+
+@pytest.mark.parametrize("known", [[3, 0, 1], [7, 9, 8, 20], [10**12, -5, 4], [2]])
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint8])
+def test_numbers_near_each_other_and_far_apart_are_found_where_they_are(known, kind):
+    names = np.array([0, 1, 2, 3, 7, 20, 21, 4], dtype=kind)
+    found = look_up_numbers(np.array(known), names)
+    assert found.tolist() == [known.index(name) if name in known else -1 for name in names.tolist()]

@@ -16,7 +16,6 @@ from pairscore.data.tables import (
     column_of,
     is_missing,
     look_up,
-    look_up_numbers,
     named_backend,
 )
 from tests.data.conftest import every_table, says, study
@@ -176,14 +175,6 @@ def test_every_way_to_be_missing(value):
 @pytest.mark.parametrize("value", [0, "", False, "nan", np.inf])
 def test_what_is_not_missing(value):
     assert not is_missing(value)
-
-
-@pytest.mark.parametrize("known", [[3, 0, 1], [7, 9, 8, 20], [10**12, -5, 4], [2]])
-@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint8])
-def test_numbers_near_each_other_and_far_apart_are_found_where_they_are(known, kind):
-    names = np.array([0, 1, 2, 3, 7, 20, 21, 4], dtype=kind)
-    found = look_up_numbers(np.array(known), names)
-    assert found.tolist() == [known.index(name) if name in known else -1 for name in names.tolist()]
 
 
 def test_kinds_of_tables_have_names():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pairscore import Comparisons, PairscoreError, RankRegression
 from pairscore.data.items import read_items
-from pairscore.data.votes import read_votes
+from pairscore.data.votes import check_codes, likely_codes, outcomes_of_words, read_votes
 
 pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
 
@@ -711,3 +711,40 @@ def test_a_meaning_that_no_code_has_is_refused_and_so_are_codes_without_sides():
         Comparisons.from_frames(
             CODED_ITEMS, {"winner": ["a"], "loser": ["b"]}, winner_codes={"A": "left"}
         )
+
+
+@pytest.mark.parametrize("names", [["left", "b", "tie", "A"], ["left", "right"], []])
+def test_winners_in_an_array_of_text_are_read_as_in_a_list(names):
+    words = {"left": 1, "right": -1, "tie": 0, "A": 1, 1: 1, None: 3}
+    text, objects = np.array(names, dtype="U5"), np.array(names, dtype=object)
+    expected = [words.get(name, 2) for name in names]
+    assert outcomes_of_words(words, text, 2).tolist() == expected
+    assert outcomes_of_words(words, objects, 2).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("entries", "sides", "meant"),
+    [
+        (["FALSE", "TRUE"], ("left", "right"), {"FALSE": "?", "TRUE": "?"}),
+        ([1, 2], ("Bild 2", "Bild 1"), {2: "left", 1: "right"}),
+        (["A", "B"], ("Bild 2", "Bild 1"), {"A": "?", "B": "?"}),
+        (["A", "B"], ("Patient 1", "Patient 2"), {"A": "left", "B": "right"}),
+        ([1, 2], ("left", "right"), {1: "left", 2: "right"}),
+        ([0, 1], ("left", "right"), {0: "?", 1: "?"}),
+        ([0, 1, 2], ("left", "right"), {0: "?", 1: "?", 2: "?"}),
+        (
+            ["derecha", "izquierda"],
+            ("Izquierda", "Derecha"),
+            {"izquierda": "left", "derecha": "right"},
+        ),
+        (["both", "none"], ("left", "right"), {"both": "tie", "none": "?"}),
+        (["izq.", "der.", None], ("left", "right"), {"izq.": "?", "der.": "?", None: "skip"}),
+    ],
+)
+def test_a_proposal_to_copy_does_not_invent_who_won(entries, sides, meant):
+    assert likely_codes(entries, sides=sides) == meant
+
+
+def test_a_proposal_with_a_question_mark_is_refused_until_it_has_a_meaning():
+    with pytest.raises(PairscoreError, match=r"meaning '[?]'; a code means 'left', 'right'"):
+        check_codes({"TRUE": "?"})

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from pairscore.data.conventions import side_words
-from pairscore.data.feature_options import kinds_of_text
 from pairscore.data.tables import Column, Columns
+from pairscore.data.votes import side_words
 from pairscore.errors import PairscoreError
 from pairscore.files.find_columns import (
     as_texts,
@@ -307,26 +306,6 @@ def test_the_message_names_the_likely_columns():
     assert "'vin gauche' as left, 'vin droite' as right, 'résultat' as winner" in message
 
 
-@pytest.mark.parametrize(
-    "dates",
-    [
-        ["03.05.2024", "4.5.24"],
-        ["2024-05-03", "2024/5/4 12:30"],
-        ["2023年5月3日", "2023年12月"],
-        ["3 mai 2024", "12:30"],
-    ],
-)
-def test_dates_are_never_categories(dates):
-    table = Columns({"d": np.array(dates * 20, dtype=object)})
-    assert kinds_of_text(table, ["d"])["dates"] == ["d"]
-
-
-def test_text_that_differs_from_item_to_item_is_no_category():
-    table = Columns({"name": IDS * 1 + [f"Q{n}" for n in range(28)], "k": ["a", "b"] * 20})
-    kinds = kinds_of_text(table, ["name", "k"])
-    assert (kinds["labels"], kinds["left_out"]) == (["name"], ["k"])
-
-
 def test_levels_that_differ_in_case_only_are_pointed_out():
     said = []
     point_out_cases(
@@ -342,11 +321,3 @@ def test_words_for_sides_in_other_languages_need_no_codes():
     assert side_words(words, None) == {"gauche": "left", "Droite": "right", "égalité": "tie"}
     assert side_words(Column(np.array(["A", "B"], dtype=object)), None) == {}
     assert side_words(words, np.array(["gauche", "x"], dtype=object)) == {}  # an item is called so
-
-
-def test_percentages_and_prices_are_not_called_text_that_differs_from_item_to_item():
-    numbers = [f"{row / 7:.1f}".replace(".", ",") for row in range(40)]
-    columns = {"share": [f"{n} %" for n in numbers], "cost": [f"$1{n}" for n in numbers]}
-    kinds = kinds_of_text(Columns(columns), ["share", "cost"])
-    assert kinds["signed"] == ["share", "cost"]
-    assert not kinds["labels"]

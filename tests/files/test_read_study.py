@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
-from pairscore.data.features import Recipe
+from pairscore.data.recipe import Recipe
 from pairscore.errors import PairscoreWarning
 from pairscore.files.read_study import read_study
 from pairscore.files.study_columns import ItemPieces

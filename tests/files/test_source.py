@@ -8,7 +8,7 @@ import pytest
 
 from pairscore import PairscoreError
 from pairscore.files.source import kept_signs
-from pairscore.files.tables import read_table, stored_table
+from pairscore.files.tables import read_table
 from pairscore.files.write import write_table
 from tests.files.test_tables import as_lists, read_bytes
 
@@ -100,18 +100,6 @@ def test_a_named_delimiter_holds_for_a_single_column_with_another_sign_in_its_na
         write_table(table, tmp_path / "table.tsv")
         read = read_table(tmp_path / "table.tsv", delimiter="tab")
         assert {name: read[name].tolist() for name in read.columns} == table
-
-
-def test_an_encoding_that_was_guessed_is_said(tmp_path):
-    said = []
-    path = tmp_path / "miasta.csv"
-    path.write_bytes("id,x\nŁódź,1\nżółw,2\n".encode("cp1250"))
-    with stored_table(path, say=said.append) as table:
-        assert table.read()["id"].tolist() == ["Łódź", "żółw"]
-    (note,) = said
-    assert "is not UTF-8, and was read as Central European (cp1250)" in note
-    with stored_table(path, encoding="cp1250", say=said.append):
-        assert len(said) == 1
 
 
 @pytest.mark.parametrize(

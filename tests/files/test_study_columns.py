@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError
-from pairscore.data.conventions import VoteColumns
-from pairscore.data.features import Recipe
+from pairscore.data.recipe import Recipe
 from pairscore.data.tables import Column, Columns
+from pairscore.data.vote_columns import VoteColumns
 from pairscore.files.study_columns import ItemColumns, VoteRows, VoteRules
 
 

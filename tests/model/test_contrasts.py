@@ -12,7 +12,7 @@ from scipy.stats import f as f_law
 
 from pairscore import PairscoreError, RankRegression
 from pairscore.core.quantiles import wald
-from pairscore.data.feature_options import make_recipe
+from pairscore.data.recipe import make_recipe
 from pairscore.data.tables import Columns
 from pairscore.errors import (
     CollinearFeaturesWarning,

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from pairscore import RankRegression
+from pairscore.model.items import read_plain
 from tests.model.test_fit import tables
 
 
@@ -48,3 +49,47 @@ def test_a_known_item_is_known_when_it_comes_alone(columns):
     for row in (0, 3, 39):
         alone = items[columns].iloc[row].to_dict()
         np.testing.assert_array_equal(model.decision_function(alone), scores[[row]])
+
+
+@pytest.mark.parametrize(
+    ("given", "ids"),
+    [
+        ({"age": 3, "mass": 1.5}, None),
+        ({"age": True, "mass": 1.5, "colour": "red", "id": "a"}, ["a"]),
+        ({"age": [3], "mass": [1.5], "id": [7]}, [7]),
+        (np.array([[1.5, 3.0]]), None),
+        (np.array([[1.5, 3.0]], dtype=np.float32), None),
+    ],
+)
+def test_a_plain_item_is_read_in_the_order_of_the_fit(given, ids):
+    items = read_plain(given, ("mass", "age"), "id")
+    assert items.values.tolist() == [[1.5, 1.0 if ids == ["a"] else 3.0]]
+    assert items.values.dtype == float
+    assert (None if items.ids is None else items.ids.tolist()) == ids
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"mass": 1.5},
+        {"mass": 1.5, "age": "old"},
+        {"mass": 1.5, "age": None},
+        {"mass": 1.5, "age": np.nan},
+        {"mass": 1e200, "age": 1.0},
+        {"mass": [1.5, 2.0], "age": [3.0, 4.0]},
+        {"mass": [1.5], "age": 3.0},
+        {},
+        np.array([1.5, 3.0]),
+        np.array([[1.5]]),
+        np.array([["a", "b"]]),
+        np.array([[1.5, np.inf]]),
+        np.empty((0, 2)),
+        np.array(3.0),
+        np.ma.masked_array([[1.5, 3.0]], [[False, True]]),
+        [[1.5, 3.0]],
+        None,
+    ],
+    ids=repr,
+)
+def test_what_is_no_plain_item_is_left_to_those_who_explain(given):
+    assert read_plain(given, ("mass", "age"), "id") is None

@@ -11,7 +11,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from pairscore import RankRegression, load
-from pairscore.data.features import Recipe
+from pairscore.data.recipe import Recipe
 from pairscore.errors import (
     CollinearFeaturesWarning,
     FewItemsWarning,

@@ -554,7 +554,7 @@ def test_a_plain_model_has_no_section_of_effects():
 
 
 def test_a_page_of_items_with_gaps(tmp_path):
-    from tests.data.test_feature_options import gappy
+    from tests.data.test_recipe import gappy
 
     items, votes = gappy()
     write_report(

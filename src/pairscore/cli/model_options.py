@@ -168,7 +168,7 @@ def number_or_word(text: str | None) -> float | str | None:
 
 def model_settings(given: dict[str, Any]) -> dict[str, Any]:
     """The parameters of ``RankRegression``, from MODEL_OPTIONS."""
-    from pairscore.data.feature_options import split_names
+    from pairscore.cli.options import split_names
 
     names, effects = ("method", "link", "judge_slopes", "ties"), given["item_effects"]
     return {name: given[name] for name in names} | {
@@ -310,7 +310,7 @@ def read_alone(
     votes: Path, context: Any, given: dict[str, Any], kept: dict[str, Any] | None = None
 ) -> "StudyInput":
     """Comparisons without a table of items; ``kept`` is how those of a fit were read."""
-    from pairscore.data.features import Recipe
+    from pairscore.data.recipe import Recipe
     from pairscore.files.read_study import StudyInput, read_new_votes
     from pairscore.files.tables import once
 
@@ -350,7 +350,7 @@ def blank_cells(study: "StudyInput", name: str) -> int:
 
 def parse_reference(given: dict[str, Any]) -> dict[str, str]:
     """By category its reference level, from texts such as ``grape=merlot,site=north``."""
-    from pairscore.data.feature_options import split_names
+    from pairscore.cli.options import split_names
 
     parts = [part.partition("=") for part in split_names(given.get("reference", ()))]
     for name, _, level in parts:

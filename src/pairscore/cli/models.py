@@ -421,7 +421,7 @@ def read_again(
     model: Any, items: Path, comparisons: tuple[Path, ...], id: str | None, reading: dict[str, Any]
 ) -> "StudyInput":
     """Items and comparisons, read as those of a fit."""
-    from pairscore.data.features import recipe_of
+    from pairscore.data.recipe import recipe_of
     from pairscore.files.read_study import read_study
 
     recipe = recipe_of(model)

@@ -4,6 +4,7 @@ First tables of options and the settings that they mean to the library; then whe
 and writes, and the list of bad rows next to its output.
 """
 
+import csv
 import os
 import shlex
 import shutil
@@ -15,9 +16,10 @@ from typing import Any
 
 import click
 
-from pairscore.choices import LINKS, MISSING_RULES, Kept
+from pairscore.choices import LINKS, MISSING_RULES
 from pairscore.cli.words import OUTPUT, Command, Option, section, show_note
 from pairscore.errors import PairscoreError, share_meant
+from pairscore.files.source import Kept
 
 
 class Share(click.ParamType):
@@ -256,7 +258,6 @@ SELF_PAIRS_OPTION = flag("--self-pairs", help="Keep comparisons of an item with 
 
 def item_settings(given: dict[str, Any]) -> dict[str, Any]:
     """The settings of ``make_recipe``, from ITEM_OPTIONS."""
-    from pairscore.data.feature_options import split_names
 
     lists = {name: split_names(given[name]) for name in LIST_NAMES}
     return {name: given[name] for name in ITEM_NAMES} | lists
@@ -278,7 +279,6 @@ def vote_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> 
 
 def file_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> dict[str, Any]:
     """How files are read, from FILE_OPTIONS; what is unusual about a file is shown."""
-    from pairscore.data.feature_options import split_names
 
     lists = {name: split_names(given[name]) for name in ("na", "sheet")}
     settings = {name: given[name] for name in FILE_NAMES} | lists
@@ -293,8 +293,7 @@ def file_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> 
 
 def parse_codes(text: str | None) -> dict[str, str]:
     """Codes of winners and what they mean, from a text such as ``A=left,B=right,gleich=tie``."""
-    from pairscore.data.conventions import check_codes
-    from pairscore.data.feature_options import split_names
+    from pairscore.data.votes import check_codes
 
     parts = [part.rpartition("=") for part in split_names([text] if text else [])]
     if not all(sign for _, sign, _ in parts):
@@ -458,3 +457,13 @@ def list_bad_rows(output: Path | None, decimal: str | None = None) -> Iterator[N
     if has_list and is_bad_rows(path):
         with suppress(OSError):
             path.unlink()
+
+
+def split_names(texts: Iterable[str]) -> list[str]:
+    """The names in texts such as ``a,b`` or ``"x, y",z``, each once.
+
+    >>> split_names(["a,b", '"x, y",b'])
+    ['a', 'b', 'x, y']
+    """
+    rows = csv.reader(texts, skipinitialspace=True)
+    return list(dict.fromkeys(name.strip() for row in rows for name in row if name.strip()))

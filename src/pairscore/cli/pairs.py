@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pairscore.choices import UNKNOWN_RULES, Unsaid
+from pairscore.choices import UNKNOWN_RULES
 from pairscore.cli.model_options import (
     SCALE_OPTION,
     collect_warnings,
@@ -61,6 +61,7 @@ from pairscore.cli.words import (
 )
 from pairscore.display import plural
 from pairscore.errors import BadEntriesError, PairscoreError
+from pairscore.files.source import Unsaid
 
 if TYPE_CHECKING:
     from pairscore.errors import BadRow, BadRowsError
@@ -117,7 +118,7 @@ def pairs(items: Path, judges: str, seed: int, output: Path, as_json: bool, **gi
     refuse_output(output, items, is_table=output.suffix.lower() != ".xlsx")
     import numpy as np
 
-    from pairscore.data.feature_options import split_names
+    from pairscore.cli.options import split_names
     from pairscore.planning.pairs import (
         design_pairs,
         pairs_record,
@@ -199,7 +200,7 @@ def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **
     shown.
     """
     refuse_output(output, model, *([items] if items else []), is_table=True)
-    from pairscore.data.features import recipe_of
+    from pairscore.data.recipe import recipe_of
     from pairscore.files.write import write_table
     from pairscore.model.file import load_model
     from pairscore.records import row_records
@@ -296,7 +297,7 @@ class Unscored:
         """Say first how many items were left out, then which, and why."""
         if not self.rows:
             return
-        from pairscore.data.features import LEAVE_OUT
+        from pairscore.data.recipe import LEAVE_OUT
         from pairscore.files.write import is_xlsx, write_bad_rows
 
         n = len(self.ids)
@@ -350,7 +351,7 @@ def rank_file(
 
 def new_item_columns(fit: "Fit", id: str | None, reading: dict[str, Any]) -> tuple[Any, Any]:
     """The columns that a table of new items needs, and how it is read."""
-    from pairscore.data.features import recipe_of
+    from pairscore.data.recipe import recipe_of
     from pairscore.files.study_columns import ItemColumns
     from pairscore.files.typed import first_sheet
 

@@ -142,7 +142,7 @@ def fit_in_parts(items: Path, comparisons: tuple[Path, ...], given: dict[str, An
 
 def columns_given(given: dict[str, Any]) -> dict[str, Any]:
     """Columns of items and comparisons that options name."""
-    from pairscore.data.feature_options import split_names
+    from pairscore.cli.options import split_names
 
     names = (*VOTE_COLUMNS, "id")
     columns: dict[str, Any] = {name: given[name] for name in names if given.get(name)}

@@ -1,12 +1,18 @@
 """Any table becomes Items and Comparisons, checked once.
 
-Start with ``comparisons``: what a fit is given. The others in the order of the flow: ``tables``
-reads columns of any kind of table, ``items`` and ``votes`` check items and outcomes, ``find_ids``
-finds the column that has the ids, ``repeats`` sees that comparisons are added twice,
-``conventions`` knows how people write tables (columns of other names, encodings of text),
-``features`` is the recipe that makes numbers of columns and ``feature_options`` chooses one,
-``folds`` assigns items to folds, ``splitters`` holds items out in cross-validation, ``on_items``
-applies scikit-learn's transformers to the items of comparisons.
+Start with ``comparisons``: what a fit is given. The others in the order of the flow:
+
+    tables        columns of any kind of table
+    items         the item table: ids and numeric features, checked
+    votes         comparisons: their layouts, the codes and words of winners, outcomes
+    vote_columns  which column of comparisons has which role
+    find_ids      the column that has the ids
+    recipe        how columns become features, the same way for old and new items
+    comparisons   items with the votes on them
+    repeats       comparisons that are added a second time
+    folds         folds of items of nearly equal size
+    splitters     cross-validation that holds out items
+    on_items      scikit-learn's transformers on the items of comparisons
 
 Imports: display, errors, choices.
 """

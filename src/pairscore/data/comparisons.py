@@ -9,24 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import LAYOUTS, NO_SIDES, SELF_PAIRS
-from pairscore.data.conventions import blank, check_names, rename_votes
-from pairscore.data.feature_options import read_with_gaps, read_with_settings
-from pairscore.data.features import Recipe
+from pairscore.choices import SELF_PAIRS
 from pairscore.data.find_ids import find_id_column, found_words, id_settings, names_in
 from pairscore.data.folds import number_groups
 from pairscore.data.items import Items, read_items, refuse_non_finite
-from pairscore.data.tables import (
-    ID_COLUMN,
-    Columns,
-    as_frame,
-    backend_of,
+from pairscore.data.recipe import Recipe, read_with_gaps, read_with_settings
+from pairscore.data.tables import ID_COLUMN, Columns, as_frame, backend_of, column_of, to_array
+from pairscore.data.vote_columns import check_names, rename_votes
+from pairscore.data.votes import (
+    LAYOUTS,
+    NO_SIDES,
+    OUTCOMES,
+    Votes,
+    blank,
     check_amounts,
-    column_of,
-    to_array,
+    check_columns,
+    read_votes,
 )
-from pairscore.data.votes import OUTCOMES, Votes, check_columns, read_votes
-from pairscore.display import first_few, first_rows, plural
+from pairscore.display import first_rows, plural
 from pairscore.errors import ColumnFoundWarning, PairscoreError, warn_caller
 
 SAMPLED_ITEMS = 256  # of a fingerprint
@@ -520,21 +520,3 @@ def _item_rows(which: Any, items: Items) -> np.ndarray | None:
             f" {first_rows(again, which[again].tolist())}; name every item once."
         )
     return rows
-
-
-def refuse_missing_judges(judge: np.ndarray) -> None:
-    """Refuse comparisons of which some have no judge; ``judge`` has the names, of shape (M,)."""
-    values: list[Any] = [] if judge.dtype.kind in "iu" else judge.tolist()
-    if set(map(type, values)) <= {str} and all(map(str.strip, set(values))):
-        return
-    missing = np.flatnonzero(
-        [
-            value is None or value != value or (isinstance(value, str) and not value.strip())
-            for value in values
-        ]
-    )
-    if len(missing):
-        raise PairscoreError(
-            f"the judge is missing in {plural(len(missing), 'row')}"
-            f" ({first_few(f'row {row}' for row in missing)}); give a judge for every row."
-        )

@@ -8,13 +8,13 @@ user is asked, unless the name of one says that it has ids. A column that could 
 a few entries, which are empty or occur twice, is refused rather than taken for a feature.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from pairscore.choices import ID_WORDS, LAYOUTS, NO_SIDES, has_word
 from pairscore.data.items import Items
 from pairscore.data.tables import (
     ID_COLUMN,
@@ -27,10 +27,15 @@ from pairscore.data.tables import (
     is_missing,
     whole_numbers,
 )
+from pairscore.data.votes import LAYOUTS, NO_SIDES
 from pairscore.display import first_few, first_rows
 from pairscore.errors import BadEntriesError, PairscoreError
 
 MATCH = 0.9  # share of the names in the comparisons that a column of ids must have
+ID_WORDS = (
+    *("id", "ids", "no", "nr", "num", "number", "code", "key", "name", "label", "item"),
+    *("nummer", "kennung", "kürzel", "bezeichnung", "numéro", "nom", "n°", "n", "番号", "名"),
+)
 
 
 class IdsUnclearError(PairscoreError):
@@ -317,3 +322,13 @@ def _refuse_other_kinds(
 
 def _kind(entry: Any) -> str:
     return "text" if isinstance(entry, str) else "a number"
+
+
+def has_word(name: str, words: Iterable[str]) -> bool:
+    """Whether one of the words is in the name of a column, as a word or a long enough part."""
+    folded = name.casefold()
+    parts = re.split(r"[\W_0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())
+    return any(
+        word in parts or ((len(word) > 5 or not word.isascii()) and word in folded)
+        for word in words
+    )

@@ -23,7 +23,6 @@ from pairscore.data.tables import (
     is_missing,
     list_lengths,
     look_up,
-    look_up_numbers,
     refuse_other_dimensions,
     spread_lists,
     to_array,
@@ -59,7 +58,7 @@ class Items:
         rankings are given back; None for an array.
     recipe : dict or None
         How the features were made of columns with missing values, as
-        :meth:`pairscore.data.features.Recipe.to_record` writes it.
+        :meth:`pairscore.data.recipe.Recipe.to_record` writes it.
     """
 
     values: np.ndarray
@@ -541,3 +540,15 @@ def rows_of_same_features(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
     clear = (n_old == 1) | (n_old == n_new)
     place = first[new] + np.where(n_old[new] == 1, 0, turn)
     return np.where(clear[new] & (n_old[new] > 0), by_group[np.minimum(place, len(known) - 1)], -1)
+
+
+def look_up_numbers(known: np.ndarray, names: np.ndarray) -> np.ndarray:
+    """Places of whole numbers (n,) among the known ones (N,), -1 for another."""
+    low, high = (int(known.min()), int(known.max())) if len(known) else (0, 0)
+    if high - low <= 4 * len(known) and names.dtype.kind == known.dtype.kind == "i":
+        places = np.full(high - low + 2, -1)  # of all numbers between, and of others
+        places[known - low] = np.arange(len(known))
+        return places[np.where((names < low) | (names > high), -1, names - low)]
+    order = np.argsort(known)
+    place = order[np.minimum(np.searchsorted(known, names, sorter=order), len(known) - 1)]
+    return np.where(known[place] == names, place, -1)

@@ -17,7 +17,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from pairscore.display import first_few, first_rows, plural, shown
-from pairscore.errors import PairscoreError, bad_entries, is_real
+from pairscore.errors import PairscoreError, is_real
 
 ID_COLUMN = "id"
 TEXT_AND_DATES = (str, bytes, np.datetime64, np.timedelta64)
@@ -292,18 +292,6 @@ def look_up(number_of: dict[Any, int], names: list[Any], default: int) -> np.nda
         return np.array(numbers, dtype=np.intp)
 
 
-def look_up_numbers(known: np.ndarray, names: np.ndarray) -> np.ndarray:
-    """Places of whole numbers (n,) among the known ones (N,), -1 for another."""
-    low, high = (int(known.min()), int(known.max())) if len(known) else (0, 0)
-    if high - low <= 4 * len(known) and names.dtype.kind == known.dtype.kind == "i":
-        places = np.full(high - low + 2, -1)  # of all numbers between, and of others
-        places[known - low] = np.arange(len(known))
-        return places[np.where((names < low) | (names > high), -1, names - low)]
-    order = np.argsort(known)
-    place = order[np.minimum(np.searchsorted(known, names, sorter=order), len(known) - 1)]
-    return np.where(known[place] == names, place, -1)
-
-
 def is_hashable(value: Any) -> bool:
     """Whether this can be the key of a dictionary, as text and numbers can and lists cannot."""
     try:
@@ -447,36 +435,3 @@ def without_rounding_errors(values: np.ndarray, names: Collection[str]) -> np.nd
 
 
 # -- numbers of comparisons ------------------------------------------------------------------------
-
-
-def amounts_of(frame: Frame, name: str) -> np.ndarray | None:
-    """A column of weights or counts: finite and not negative."""
-    if name not in frame.columns:
-        return None
-    if not frame.schema[name].is_numeric():
-        raise PairscoreError(
-            f"the column {name!r} of the votes is not numeric ({frame.schema[name]}); make it"
-            " numbers or drop it."
-        )
-    return check_amounts(column_of(frame, name).to_numpy(), name)
-
-
-def check_amounts(values: Any, name: str) -> np.ndarray:
-    """Finite, non-negative numbers, at least one of them positive; counts are whole."""
-    values = np.asarray(values, dtype=float)
-    fault, what = ~np.isfinite(values) | (values < 0), "negative or not finite"
-    if name == "count" and not fault.any():
-        fault, what = values != np.floor(values), "not a whole number"
-    bad = np.flatnonzero(fault)
-    if len(bad):
-        raise bad_entries(
-            f"the {name} is {what} in {plural(len(bad), 'row')}",
-            "correct or remove them",
-            {name: (bad, values[bad].tolist())},
-            what,
-        )
-    if len(values) and not values.any():
-        raise PairscoreError(
-            f"every {name} is zero, so no comparison counts; give at least one positive {name}."
-        )
-    return values

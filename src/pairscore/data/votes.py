@@ -11,6 +11,7 @@ Optional columns: tie (0 or 1; a winner may be missing where it is 1, and else h
 name.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,39 +20,48 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from pairscore.choices import LAYOUTS, NO_SIDES
-from pairscore.data.conventions import (
-    SKIPPED,
-    blank,
-    check_codes,
-    context_of,
-    flags_of,
-    likely_codes,
-    likely_layout,
-    outcomes_of_words,
-)
+from pairscore.choices import WINNER_MEANINGS
 from pairscore.data.items import Items
 from pairscore.data.tables import (
     Column,
     Columns,
-    amounts_of,
+    Frame,
     as_frame,
     column_of,
     is_hashable,
     is_missing,
+    look_up,
     to_array,
 )
-from pairscore.display import first_few, first_rows, plural
+from pairscore.display import closest, first_few, first_rows, plural
 from pairscore.errors import OtherCaseError, PairscoreError, bad_entries
 
-BLOCK = 1 << 14  # comparisons at a time, which stay in the cache
+LAYOUTS = (("left", "right"), ("model_a", "model_b"))
+NO_SIDES = ("winner", "loser")
 TIE_WORDS = ("tie", "tie (bothbad)")
 PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
 OUTCOMES = (-1, 0, 1)
 NO_OUTCOME = 2  # stands for a winner that is not known yet
+SKIPPED = 3  # the outcome of a row that a code leaves out
 MANY_ROWS = 20  # with more unclear winners, their values are counted and not listed
 MOST_CODES = 12
-Frame = nw.DataFrame | Columns
+FLAGS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
+# entries that say who won and can mean nothing else, which need no code
+SIDE_WORDS = {
+    "left": ("left", "links", "gauche", "左"),
+    "right": ("right", "rechts", "droite", "右"),
+    "tie": ("tie", "draw", "unentschieden", "gleichstand", "égalité", "引き分け", "引分", "同点"),
+}
+# entries that may say who won, by what they mean
+WINNER_WORDS = {
+    "left": (*SIDE_WORDS["left"], "l", "g", "a", "1", "first", "erste", "erstes", "premier"),
+    "right": (*SIDE_WORDS["right"], "r", "d", "b", "2", "-1", "second", "zweite", "zweites"),
+    "tie": (
+        *SIDE_WORDS["tie"],
+        *("0", "=", "gleich", "gleich gut", "beide", "egal", "same", "equal", "both", "neither"),
+        *("égal", "égaux", "nul", "pareil", "同じ", "同等", "どちらも", "同程度"),
+    ),
+}
 Lookup = Callable[[np.ndarray], np.ndarray]
 
 
@@ -254,11 +264,8 @@ def _orient(
 ) -> Votes:
     """Write each winner left or right by a seeded coin; else every outcome would be the same."""
     heads = np.random.default_rng(seed).integers(0, 2, len(winner), dtype=np.int8)
-    left, right = np.empty((2, len(heads)), dtype=np.intp)
-    for rows in (slice(first, first + BLOCK) for first in range(0, len(heads), BLOCK)):
-        one, other = np.asarray(winner[rows], np.intp), np.asarray(loser[rows], np.intp)
-        turned = (one ^ other) & (heads[rows] - 1).astype(np.intp)  # all bits where tails, or none
-        left[rows], right[rows] = one ^ turned, other ^ turned
+    left = np.where(heads, winner, loser).astype(np.intp, copy=False)
+    right = np.where(heads, loser, winner).astype(np.intp, copy=False)
     outcome = np.where(tied, np.int8(0), 2 * heads - 1)
     return Votes(left, right, outcome, sides_known=False, seed=seed, **columns)
 
@@ -299,26 +306,7 @@ def _from_frame(
     return votes[outcome != SKIPPED] if SKIPPED in codes.values() else votes
 
 
-def _tied(frame: Frame, has_sides: bool = False) -> np.ndarray | None:
-    """Mask of the rows that tied by a column ``tie``; None without one.
-
-    Beside sides, which have the winner to say so, a column without any 0 or 1 is of something else.
-    """
-    if "tie" not in frame.columns:
-        return None
-    entries = column_of(frame, "tie").to_numpy()
-    flags = flags_of(entries)
-    bad = np.flatnonzero(flags < 0)
-    if has_sides and len(bad) == len(flags):
-        return None
-    if len(bad):
-        raise bad_entries(
-            f"the column 'tie' is neither 0 nor 1 in {plural(len(bad), 'row')}",
-            "write 1 where the two items tied and 0 elsewhere, or rename the column",
-            {"tie": (bad, entries[bad].tolist())},
-            "neither 0 nor 1",
-        )
-    return flags == 1
+# -- layouts ---------------------------------------------------------------------------------------
 
 
 def layout_of(names: Collection[str]) -> tuple[str, str]:
@@ -331,6 +319,45 @@ def layout_of(names: Collection[str]) -> tuple[str, str]:
         f"the votes have columns {first_few(map(repr, names), 8)}; they need"
         f" {needed}.{likely_layout(names)}"
     )
+
+
+def likely_layout(names: Collection[str]) -> str:
+    """The first layout whose columns have names like these, as a question."""
+    for sides in (*LAYOUTS, NO_SIDES):
+        roles = (*sides, "winner")
+        likely = {role: role if role in names else closest(role, names) for role in roles}
+        if None not in likely.values():
+            others = (f"{name!r} as {role}" for role, name in likely.items() if name != role)
+            return f" Did you mean {', '.join(others)}?"
+    return ""
+
+
+# -- columns ---------------------------------------------------------------------------------------
+
+
+def _rows(frame: Frame, columns: tuple[str, str], items: Items) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers of the items that two columns name."""
+    names = {column: column_of(frame, column) for column in columns}
+    rows = {column: names[column].map(_lookup(frame, items)) for column in columns}
+    unknown = {
+        column: (bad, names[column].take(bad).to_numpy().tolist())
+        for column in columns
+        if len(bad := np.flatnonzero(rows[column] < 0))
+    }
+    if unknown:
+        column, (bad, _) = next(iter(unknown.items()))
+        entries = [name for _, names_of in unknown.values() for name in names_of]
+        is_blank = not items.values.size and all(map(blank, entries))
+        refuse_other_case(entries, items)
+        what = "no item" if is_blank else "unknown item"
+        raise bad_entries(
+            f"{plural(len(bad), 'comparison')} in column {column!r}"
+            f" {'names' if len(bad) == 1 else 'name'} {'' if is_blank else 'an '}{what}",
+            _remedy(items, is_blank),
+            unknown,
+            what,
+        )
+    return rows[columns[0]], rows[columns[1]]
 
 
 def _lookup(frame: Frame, items: Items) -> Lookup:
@@ -371,29 +398,116 @@ def refuse_other_case(entries: Sequence[Any], items: Items) -> None:
     )
 
 
-def _rows(frame: Frame, columns: tuple[str, str], items: Items) -> tuple[np.ndarray, np.ndarray]:
-    """Row numbers of the items that two columns name."""
-    names = {column: column_of(frame, column) for column in columns}
-    rows = {column: names[column].map(_lookup(frame, items)) for column in columns}
-    unknown = {
-        column: (bad, names[column].take(bad).to_numpy().tolist())
-        for column in columns
-        if len(bad := np.flatnonzero(rows[column] < 0))
-    }
-    if unknown:
-        column, (bad, _) = next(iter(unknown.items()))
-        entries = [name for _, names_of in unknown.values() for name in names_of]
-        is_blank = not items.values.size and all(map(blank, entries))
-        refuse_other_case(entries, items)
-        what = "no item" if is_blank else "unknown item"
+def blank(entry: Any) -> bool:
+    """Whether a cell that should name somebody is empty."""
+    return is_missing(entry) or (isinstance(entry, str) and not entry.strip())
+
+
+def _tied(frame: Frame, has_sides: bool = False) -> np.ndarray | None:
+    """Mask of the rows that tied by a column ``tie``; None without one.
+
+    Beside sides, which have the winner to say so, a column without any 0 or 1 is of something else.
+    """
+    if "tie" not in frame.columns:
+        return None
+    entries = column_of(frame, "tie").to_numpy()
+    flags = flags_of(entries)
+    bad = np.flatnonzero(flags < 0)
+    if has_sides and len(bad) == len(flags):
+        return None
+    if len(bad):
         raise bad_entries(
-            f"{plural(len(bad), 'comparison')} in column {column!r}"
-            f" {'names' if len(bad) == 1 else 'name'} {'' if is_blank else 'an '}{what}",
-            _remedy(items, is_blank),
-            unknown,
+            f"the column 'tie' is neither 0 nor 1 in {plural(len(bad), 'row')}",
+            "write 1 where the two items tied and 0 elsewhere, or rename the column",
+            {"tie": (bad, entries[bad].tolist())},
+            "neither 0 nor 1",
+        )
+    return flags == 1
+
+
+def flags_of(entries: np.ndarray) -> np.ndarray:
+    """1 and 0 of 0, 1, true, false, yes and no in numbers or words; -1 of anything else."""
+    if entries.dtype.kind in "biuf":
+        return np.where(np.isin(entries, (0, 1)), entries, -1)
+    return look_up(FLAGS, [str(entry).strip().lower() for entry in entries.tolist()], -1)
+
+
+def amounts_of(frame: Frame, name: str) -> np.ndarray | None:
+    """A column of weights or counts: finite and not negative."""
+    if name not in frame.columns:
+        return None
+    if not frame.schema[name].is_numeric():
+        raise PairscoreError(
+            f"the column {name!r} of the votes is not numeric ({frame.schema[name]}); make it"
+            " numbers or drop it."
+        )
+    return check_amounts(column_of(frame, name).to_numpy(), name)
+
+
+def check_amounts(values: Any, name: str) -> np.ndarray:
+    """Finite, non-negative numbers, at least one of them positive; counts are whole."""
+    values = np.asarray(values, dtype=float)
+    fault, what = ~np.isfinite(values) | (values < 0), "negative or not finite"
+    if name == "count" and not fault.any():
+        fault, what = values != np.floor(values), "not a whole number"
+    bad = np.flatnonzero(fault)
+    if len(bad):
+        raise bad_entries(
+            f"the {name} is {what} in {plural(len(bad), 'row')}",
+            "correct or remove them",
+            {name: (bad, values[bad].tolist())},
             what,
         )
-    return rows[columns[0]], rows[columns[1]]
+    if len(values) and not values.any():
+        raise PairscoreError(
+            f"every {name} is zero, so no comparison counts; give at least one positive {name}."
+        )
+    return values
+
+
+def refuse_missing_judges(judge: np.ndarray) -> None:
+    """Refuse comparisons of which some have no judge; ``judge`` has the names, of shape (M,)."""
+    values: list[Any] = [] if judge.dtype.kind in "iu" else judge.tolist()
+    if set(map(type, values)) <= {str} and all(map(str.strip, set(values))):
+        return
+    missing = np.flatnonzero(
+        [
+            value is None or value != value or (isinstance(value, str) and not value.strip())
+            for value in values
+        ]
+    )
+    if len(missing):
+        raise PairscoreError(
+            f"the judge is missing in {plural(len(missing), 'row')}"
+            f" ({first_few(f'row {row}' for row in missing)}); give a judge for every row."
+        )
+
+
+def context_of(frame: Frame, name: str) -> np.ndarray:
+    """A numeric column of the votes: of left minus of right."""
+    if name not in frame.columns:
+        raise PairscoreError(
+            f"the votes have no column {name!r} for the context; they have"
+            f" {first_few(map(repr, frame.columns), 8)}."
+        )
+    if not (frame.schema[name].is_numeric() or frame.schema[name] == nw.Boolean()):
+        raise PairscoreError(
+            f"the context {name!r} is not numeric ({frame.schema[name]}); make it numbers: the"
+            f" value of left minus that of right."
+        )
+    values = np.asarray(column_of(frame, name).to_numpy(), dtype=float)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise bad_entries(
+            f"the context {name!r} is missing or infinite in {plural(len(bad), 'row')}",
+            "fill these in or remove the rows",
+            {name: (bad, values[bad].tolist())},
+            "missing or not finite",
+        )
+    return values
+
+
+# -- winners ---------------------------------------------------------------------------------------
 
 
 def _outcome(
@@ -435,6 +549,73 @@ def _outcome(
     return outcome
 
 
+def outcomes_of_words(words: dict[Any, int], names: np.ndarray, unknown: int) -> np.ndarray:
+    """The outcome (n,) that each name of a winner means by itself; ``unknown`` if it is no word."""
+    if names.dtype.kind != "U":
+        return look_up(words, names.tolist(), unknown).astype(np.int8)
+    outcome = np.full(len(names), unknown, dtype=np.int8)
+    for word, number in words.items():  # few, and an array of text knows where each of them is
+        if isinstance(word, str):
+            np.copyto(outcome, np.int8(number), where=names == word)
+        if np.all(outcome != unknown):
+            break
+    return outcome
+
+
+def _refuse_other_ties(winner: Column, outcome: np.ndarray, tied: np.ndarray) -> None:
+    bad = np.flatnonzero((outcome != NO_OUTCOME) & ((outcome == 0) != tied))
+    if len(bad):
+        entries, why = winner.take(bad).to_numpy().tolist(), "contradicts the column 'tie'"
+        what = f"the column 'tie' contradicts the winner in {plural(len(bad), 'row')}"
+        remedy = "correct one of the two in these rows, or rename the column 'tie'"
+        raise bad_entries(what, remedy, {"winner": (bad, entries)}, why)
+
+
+def refuse_items_called(words: Collection[str], items: Items) -> None:
+    """An item may not have the name of a side or a tie."""
+    if clash := sorted(set(words) & set(map(str, items.row_of))):
+        raise PairscoreError(
+            f"{plural(len(clash), 'item', verb='is')} called {first_few(map(repr, clash))}, which"
+            " also names a side or a tie in column 'winner'; rename them."
+        )
+
+
+def side_words(winner: Column, ids: np.ndarray | None) -> dict[str, str]:
+    """Codes for winners in other words for left, right and tie, where all entries are such."""
+    entries = {str(v) for v in winner.values.tolist() if not is_missing(v)}
+    meaning = {word: side for side, words in SIDE_WORDS.items() for word in words}
+    codes = {e: meaning[e.casefold()] for e in sorted(entries) if e.casefold() in meaning}
+    names = set(map(str, [] if ids is None else ids.tolist()))
+    is_plain = len(codes) < len(entries) or entries <= {"left", "right", "tie"}
+    return {} if is_plain or names & entries else codes
+
+
+# -- codes of winners ------------------------------------------------------------------------------
+
+
+def check_codes(codes: Mapping[Any, str] | None) -> dict[Any, int]:
+    """The outcome that each code of a winner stands for; a number and its text are the same."""
+    outcomes = dict(zip(WINNER_MEANINGS, (1, -1, 0, SKIPPED), strict=True))
+    unknown = [meaning for meaning in (codes or {}).values() if meaning not in outcomes]
+    if unknown:
+        raise PairscoreError(
+            f"winner_codes has the meaning {unknown[0]!r}; a code means"
+            f" {first_few(map(repr, WINNER_MEANINGS))}."
+        )
+    checked: dict[Any, int] = {}
+    for code, meaning in (codes or {}).items():
+        if is_missing(code) or code == "":
+            checked[None] = outcomes[meaning]
+        if is_missing(code):  # which has no text
+            continue
+        checked[code] = outcomes[meaning]
+        text = str(code).strip()
+        checked[text] = outcomes[meaning]
+        if re.fullmatch("0|-?[1-9][0-9]*", text):
+            checked[int(text)] = outcomes[meaning]
+    return checked
+
+
 def _refuse_codes(
     winner: Column, bad: np.ndarray, codes: dict[Any, int], side_names: tuple[str, str]
 ) -> None:
@@ -454,19 +635,44 @@ def _refuse_codes(
     )
 
 
-def _refuse_other_ties(winner: Column, outcome: np.ndarray, tied: np.ndarray) -> None:
-    bad = np.flatnonzero((outcome != NO_OUTCOME) & ((outcome == 0) != tied))
-    if len(bad):
-        entries, why = winner.take(bad).to_numpy().tolist(), "contradicts the column 'tie'"
-        what = f"the column 'tie' contradicts the winner in {plural(len(bad), 'row')}"
-        remedy = "correct one of the two in these rows, or rename the column 'tie'"
-        raise bad_entries(what, remedy, {"winner": (bad, entries)}, why)
+def likely_codes(
+    entries: Collection[Any],
+    known: Mapping[Any, int] | None = None,
+    sides: tuple[str, str] = ("left", "right"),
+) -> dict[Any, str]:
+    """What codes of winners mean by their words, with ``?`` for those that are no known word.
+
+    Those that are ``known`` (from :func:`check_codes`) stay as they are; ``sides`` are the names of
+    the two columns of items, as a letter or number in them says what A and B, or 1 and 2, mean.
+
+    >>> likely_codes(["gleich", "A", "B", "x"])
+    {'A': 'left', 'B': 'right', 'gleich': 'tie', 'x': '?'}
+    """
+    by_outcome = dict(zip((1, -1, 0, SKIPPED), WINNER_MEANINGS, strict=True))
+    texts = {code: outcome for code, outcome in (known or {}).items() if isinstance(code, str)}
+    meant = {code: by_outcome[outcome] for code, outcome in texts.items() if code}
+    words = {str(e).strip().casefold() for e in entries if not is_missing(e)}
+    marks = _marks(words, sides) | {sides[0].casefold(): "left", sides[1].casefold(): "right"}
+    for e in entries:
+        meant[e] = "skip" if is_missing(e) else _meaning(str(e).strip().casefold(), marks)
+    return dict(sorted(meant.items(), key=lambda code: (*WINNER_MEANINGS, "?").index(code[1])))
 
 
-def refuse_items_called(words: Collection[str], items: Items) -> None:
-    """An item may not have the name of a side or a tie."""
-    if clash := sorted(set(words) & set(map(str, items.row_of))):
-        raise PairscoreError(
-            f"{plural(len(clash), 'item', verb='is')} called {first_few(map(repr, clash))}, which"
-            " also names a side or a tie in column 'winner'; rename them."
-        )
+def _marks(words: Collection[str], sides: tuple[str, str]) -> dict[str, str]:
+    """What A, B, 1 and 2 mean where the names of the sides, or other numbers, say or hide it."""
+    first, second = {"a", "1"}, {"b", "2"}
+    left, right = (
+        {*re.findall(r"[^\W\d_]+|[0-9]+", name.casefold())} & (first | second) for name in sides
+    )
+    marks = dict.fromkeys(left - right, "left") | dict.fromkeys(right - left, "right")
+    numbers = {word for word in words if re.fullmatch(r"[+-]?[0-9.]+", word)}
+    if not (left <= first and right <= second):
+        return dict.fromkeys(first | second, "?") | marks
+    return (dict.fromkeys("12", "?") if numbers - {"1", "2"} else {}) | marks
+
+
+def _meaning(word: str, marks: Mapping[str, str]) -> str:
+    """The meaning of a word for a winner; numbers other than 1 and 2 may mean anything."""
+    if word in marks or word in ("0", "-1"):
+        return marks.get(word, "?")
+    return next((meaning for meaning, words in WINNER_WORDS.items() if word in words), "?")

@@ -10,7 +10,7 @@ from scipy.linalg import block_diag
 from pairscore.core.incidence import joint_numbers
 from pairscore.core.pair_graph import aggregate_pairs, sum_sides
 from pairscore.core.ties import TieRule
-from pairscore.data.comparisons import refuse_missing_judges
+from pairscore.data.votes import refuse_missing_judges
 from pairscore.display import first_few, plural
 from pairscore.effects.predictor import context_column, judge_labels
 from pairscore.effects.rows import ENDLESS, SingleComparisons

@@ -29,8 +29,9 @@ from pairscore.core.incidence import ItemPairs
 from pairscore.core.quantiles import p_in_words, z_and_p
 from pairscore.core.shares import InfluenceSums, influence_sums
 from pairscore.core.threads import one_blas_thread
-from pairscore.data.comparisons import Comparisons, refuse_missing_judges
+from pairscore.data.comparisons import Comparisons
 from pairscore.data.splitters import ItemKFold, set_covariance_items
+from pairscore.data.votes import refuse_missing_judges
 from pairscore.display import html_text, plural, text_table
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import Fit, ItemEffectsTest

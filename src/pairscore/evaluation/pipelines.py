@@ -15,11 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from pairscore.core.moments import feature_range, spread
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.conventions import ITEM_SETTINGS, NAMED_ROLES
-from pairscore.data.feature_options import apply_recipe
-from pairscore.data.features import Recipe
 from pairscore.data.items import Items, feature_keys, one_row, read_items
 from pairscore.data.on_items import OnItems
+from pairscore.data.recipe import Recipe, apply_recipe
+from pairscore.data.vote_columns import ITEM_SETTINGS, NAMED_ROLES
 from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.recession import Recession

@@ -10,10 +10,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from pairscore.choices import Kept, are_twins, role_of
 from pairscore.display import did_you_mean, first_few
 from pairscore.errors import PairscoreError
-from pairscore.files.source import table_kind
+from pairscore.files.column_words import are_twins, role_of
+from pairscore.files.source import Kept, table_kind
 from pairscore.files.typed import column_names, open_workbook, sheets_of
 
 ROLES = ("left", "right", "winner", "loser", "worse")
@@ -47,7 +47,7 @@ def choose_sheets(
         All sheets that have the same columns are read, those of the workbook of the items too.
     named : names
         Sheets to read: that of the items, if these are in a workbook, then those of the
-        comparisons. Those that are only :class:`~pairscore.choices.Kept` of an earlier file, that
+        comparisons. Those that are only ``Kept`` of an earlier file, that
         of the items (or nothing) first, count where a workbook has them.
     say
         Told which sheets are read and which are not, unless the user has named them.

@@ -12,23 +12,20 @@ from itertools import combinations
 
 import numpy as np
 
-from pairscore.choices import (
-    AMOUNTS,
+from pairscore.data.find_ids import MATCH, choose_ids, has_word
+from pairscore.data.items import plain_id
+from pairscore.data.tables import Columns, is_missing
+from pairscore.data.votes import (
     LAYOUTS,
     NO_SIDES,
     SIDE_WORDS,
     WINNER_WORDS,
-    are_twins,
-    has_word,
-    role_of,
-    told_by,
+    likely_codes,
+    likely_layout,
 )
-from pairscore.data.conventions import likely_codes, likely_layout
-from pairscore.data.find_ids import MATCH, choose_ids
-from pairscore.data.items import plain_id
-from pairscore.data.tables import Columns, is_missing
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError
+from pairscore.files.column_words import AMOUNTS, are_twins, role_of, told_by
 
 FEW_LEVELS = 6
 ORDER = ("left", "right", "winner", "loser", "judge", "weight", "count")

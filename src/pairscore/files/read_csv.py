@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-from pairscore.choices import Kept
 from pairscore.display import first_few, plural
 from pairscore.errors import BadRow, BadRowsError, PairscoreError
 from pairscore.files.sheets import DELIMITERS, sign_of
@@ -30,6 +29,7 @@ from pairscore.files.source import (
     NO_NUMBER,
     NUMERIC_SHARE,
     POINT,
+    Kept,
     Signs,
     Source,
     find_signs,

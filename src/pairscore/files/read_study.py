@@ -7,11 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import Kept
 from pairscore.data.comparisons import Comparisons, items_of_votes, without_incomplete_items
-from pairscore.data.conventions import VOTE_ROLES, VoteColumns
-from pairscore.data.feature_options import kinds_of_text
-from pairscore.data.features import Recipe, recipe_of
 from pairscore.data.find_ids import (
     FaultyIdsError,
     IdsUnclearError,
@@ -22,7 +18,9 @@ from pairscore.data.find_ids import (
     names_in,
 )
 from pairscore.data.items import Items, plain_id
+from pairscore.data.recipe import Recipe, recipe_of
 from pairscore.data.tables import Columns
+from pairscore.data.vote_columns import VOTE_ROLES, VoteColumns
 from pairscore.data.votes import Votes
 from pairscore.display import plural
 from pairscore.errors import BadEntriesError, BadRowsError, EmptyColumnsError, PairscoreError
@@ -38,7 +36,7 @@ from pairscore.files.find_columns import (
     missing_columns,
 )
 from pairscore.files.sheets import JoinedTables
-from pairscore.files.source import open_database, table_kind
+from pairscore.files.source import Kept, open_database, table_kind
 from pairscore.files.study_columns import (
     ItemColumns,
     NoLayoutError,
@@ -49,6 +47,7 @@ from pairscore.files.study_columns import (
     point_out_cases,
 )
 from pairscore.files.tables import StoredTable, once, stored_table, warn_of
+from pairscore.files.text_columns import kinds_of_text
 from pairscore.files.typed import first_sheet
 from pairscore.files.write import BadFilesError, all_faults, locate_faults
 

@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairscore.choices import Unsaid
 from pairscore.data.tables import Columns
 from pairscore.display import first_few, plural, shown
 from pairscore.errors import BadEntriesError, PairscoreError
-from pairscore.files.source import MAX_LINE, NUMBER, scratch_folder
+from pairscore.files.source import MAX_LINE, NUMBER, Unsaid, scratch_folder
 
 if TYPE_CHECKING:
     from pairscore.files.tables import StoredTable

@@ -1,6 +1,5 @@
 """A file on its way into DuckDB: its kind, its text as UTF-8, wanted columns, forms of numbers."""
 
-import codecs
 import os
 import re
 import shutil
@@ -14,7 +13,6 @@ from stat import S_ISDIR, S_ISREG
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pairscore.data.conventions import OLDER, marked_encoding, older_encoding
 from pairscore.display import first_few, plural
 from pairscore.errors import NO_NUMBER, PairscoreError
 from pairscore.passwords import without_password
@@ -457,77 +455,9 @@ def _copy_input(copy: Any) -> None:
 # -- encoding --------------------------------------------------------------------------------------
 
 
-@contextmanager
-def as_utf8(
-    path: Path, encoding: str | None, shown: str, say: Callable[[str], None]
-) -> Iterator[Path]:
-    """Yield the file itself if it is UTF-8, or a temporary copy of it that is.
-
-    The encoding is the named one, else that of the byte order mark, else UTF-8 if all bytes are,
-    else one that is guessed (:func:`older_encoding`), which is said.
-    """
-    try:
-        "".encode(encoding or "utf-8")
-    except (LookupError, ValueError):
-        raise PairscoreError(
-            f"{encoding!r} is not a text encoding; use one such as 'utf-8', 'latin-1' or 'utf-16'."
-        ) from None
-    with path.open("rb") as file:
-        actual = encoding or marked_encoding(file.read(4096)) or "utf-8"
-    if re.sub("[-_]", "", actual.lower()) in ("utf8", "utf8sig"):
-        try:
-            for _ in _decode(path, "utf-8", shown):
-                pass
-            yield path
-            return
-        except UnicodeError:
-            if encoding:
-                raise _not_text(encoding, shown) from None
-            actual = older_encoding(path.read_bytes(), shown)
-            say(
-                f"{shown!r} is not UTF-8, and was read as {OLDER[actual]}; if names look wrong,"
-                " name the encoding with encoding=."
-            )
-    with scratch_folder() as folder:
-        copy = folder / "utf8"
-        try:
-            with copy.open("w", encoding="utf-8", newline="") as file:
-                file.writelines(_decode(path, actual, shown))
-        except UnicodeError:
-            raise _not_text(actual, shown) from None
-        yield copy
+class Kept(str):
+    """What earlier files had; a file that contradicts it is read as it says itself."""
 
 
-def _not_text(encoding: str, shown: str) -> PairscoreError:
-    return PairscoreError(f"{shown!r} is not text in {encoding!r}; name the encoding that it has.")
-
-
-def _decode(path: Path, encoding: str, shown: str) -> Iterator[str]:
-    """The text of a file piece by piece, without its byte order mark."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    unbroken, begun, more = 0, 0, True
-    with path.open("rb") as file:
-        while more:
-            more = bool(chunk := file.read(CHUNK))
-            text = decoder.decode(chunk, final=not more)
-            if "\0" in text:
-                line = _line_of(path, begun, encoding) + text[: text.index("\0")].count("\n")
-                raise PairscoreError(
-                    f"{shown!r} has NUL bytes (the first in line {line}): it is damaged or not a"
-                    f" text file; export it again."
-                )
-            unbroken = 0 if "\n" in text or "\r" in text else unbroken + 1
-            # DuckDB rejects longer lines, and loses sight of much longer ones
-            if unbroken == MAX_LINE // CHUNK - 1:
-                raise PairscoreError(
-                    f"line {_line_of(path, begun, encoding)} of {shown!r} is longer than"
-                    f" {unbroken} million characters; it is damaged or not a table."
-                )
-            yield text if begun else text.removeprefix("\ufeff")
-            begun += len(chunk)
-
-
-def _line_of(path: Path, position: int, encoding: str) -> int:
-    """The line (from 1) at a position in bytes; to count lines takes longer than to read them."""
-    with path.open("rb") as file:
-        return 1 + file.read(position).decode(encoding, errors="ignore").count("\n")
+class Unsaid(str):
+    """A word for missing values that is told elsewhere, and not where such cells are counted."""

@@ -9,25 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import LAYOUTS
-from pairscore.data.conventions import (
-    SIDES,
-    SKIPPED,
-    VoteColumns,
-    check_codes,
-    side_words,
-    winner_for_loser,
-)
-from pairscore.data.feature_options import item_columns, likely_id, make_recipe
-from pairscore.data.features import Recipe
 from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
+from pairscore.data.recipe import Recipe, item_columns, make_recipe
 from pairscore.data.tables import Column, Columns, Frame, is_missing
-from pairscore.data.votes import Votes, read_votes
+from pairscore.data.vote_columns import SIDES, VoteColumns, winner_for_loser
+from pairscore.data.votes import LAYOUTS, SKIPPED, Votes, check_codes, read_votes, side_words
 from pairscore.display import did_you_mean, first_few, plural
 from pairscore.errors import BadEntriesError, PairscoreError
 from pairscore.files.find_columns import point_out_forms, tell_who_won
 from pairscore.files.sheets import JoinedTables
 from pairscore.files.tables import StoredTable
+from pairscore.files.text_columns import likely_id
 from pairscore.files.write import BadFilesError, all_faults, locate_faults
 
 

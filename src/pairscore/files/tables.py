@@ -16,6 +16,7 @@ import numpy as np
 
 from pairscore.data.tables import Column, Columns
 from pairscore.errors import BadRowsError, PairscoreError, PairscoreWarning
+from pairscore.files.encoding import as_utf8
 from pairscore.files.read_csv import load_csv, locate_cells, shared_delimiter
 from pairscore.files.sheets import (
     Sheet,
@@ -31,7 +32,6 @@ from pairscore.files.source import (
     POINT,
     Choice,
     Source,
-    as_utf8,
     open_database,
     plain_file,
     sql_text,

@@ -16,7 +16,6 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 
-from pairscore.choices import Kept
 from pairscore.display import did_you_mean, first_few
 from pairscore.errors import BadRow, BadRowsError, PairscoreError
 from pairscore.files.sheets import HEAD_ROWS, Row, Sheet, header_place, tidy
@@ -24,6 +23,7 @@ from pairscore.files.source import (
     CHUNK,
     MAX_LINE,
     NUMERIC_SHARE,
+    Kept,
     Source,
     find_signs,
     refuse_device,

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pairscore.data.features import Recipe, recipe_of
+from pairscore.data.recipe import Recipe, recipe_of
 from pairscore.display import first_few
 from pairscore.estimators.results import OPEN_SHARE, Fit
 from pairscore.model.open_directions import is_open

@@ -21,8 +21,8 @@ import numpy as np
 
 from pairscore.core.links import Link, get_link, link_name
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.features import Recipe
 from pairscore.data.items import LARGEST_NUMBER, Items
+from pairscore.data.recipe import Recipe
 from pairscore.data.tables import Columns, is_missing, named_backend
 from pairscore.data.votes import PER_ROW
 from pairscore.errors import (

@@ -11,8 +11,8 @@ import numpy as np
 
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.items import Items
-from pairscore.data.tables import as_frame, check_amounts, to_array
-from pairscore.data.votes import Votes
+from pairscore.data.tables import as_frame, to_array
+from pairscore.data.votes import Votes, check_amounts
 from pairscore.display import plural
 from pairscore.errors import PairscoreError
 

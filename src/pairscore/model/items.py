@@ -2,23 +2,25 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from pairscore.choices import UNKNOWN_RULES
-from pairscore.data.feature_options import apply_recipe
-from pairscore.data.features import LEAVE_OUT, read_plain, recipe_of
 from pairscore.data.items import (
     Items,
+    are_computable,
     feature_keys,
+    is_list_of_numbers,
     one_row,
     read_items,
     read_names,
+    refuse_bad_ids,
     with_features,
     with_same_ids,
 )
+from pairscore.data.recipe import LEAVE_OUT, apply_recipe, recipe_of
 from pairscore.data.tables import (
     ID_COLUMN,
     Column,
@@ -27,6 +29,7 @@ from pairscore.data.tables import (
     backend_of,
     column_of,
     ids_of,
+    list_lengths,
     named_backend,
     to_array,
 )
@@ -244,3 +247,51 @@ def items_to_rank(fit: Fit, items: Any, unknown: str) -> Items:
         raise BadEntriesError(
             error.what, remedy, error.table, error.entries, error.reason
         ) from None
+
+
+def read_plain(items: Any, features: tuple[str, ...], id: str | None) -> Items | None:
+    """Items from an array of these features, or one from a dict with a number for each.
+
+    A dict may have them in any order, an id, and more; a list of numbers may be whole. None where
+    ``items`` are anything else, which :func:`~pairscore.data.items.read_items` reads or refuses. It
+    is quick, because services are asked for one item at a time.
+    """
+    name = backend = None
+    if type(items) is np.ndarray:
+        values = items
+    elif isinstance(items, dict):
+        flat = items if all(map(items.__contains__, features)) else _flat(items, features)
+        try:
+            values = np.array([[flat[feature] for feature in features]])
+        except (KeyError, ValueError):
+            return None
+        values = values[..., 0] if values.shape[2:] == (1,) else values  # columns of one row
+        name, backend = None if id is None else items.get(id), dict
+    else:
+        return None
+    is_table = values.shape == (len(values) or 1, len(features)) if values.ndim else False
+    if not is_table or values.dtype.kind not in "biuf":
+        return None
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    if not are_computable(values):
+        return None
+    ids = None if name is None else np.atleast_1d(np.asarray(name))
+    if ids is not None:
+        refuse_bad_ids(ids)
+    return Items(values, features, ids, backend)
+
+
+def _flat(record: dict[str, Any], features: tuple[str, ...]) -> dict[str, Any]:
+    """One item with the numbers of its lists as ``embedding[0]``, ..., if they are all features."""
+    flat = dict(record)
+    for name, places in _places(features).items():
+        numbers: Any = record.get(name)
+        if is_list_of_numbers(numbers) and len(numbers) == len(places):
+            numbers = numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
+            flat.update(zip(places, numbers, strict=True))
+    return flat
+
+
+@lru_cache(16)
+def _places(features: tuple[str, ...]) -> dict[str, list[str]]:
+    return {name: [f"{name}[{k}]" for k in range(n)] for name, n in list_lengths(features).items()}

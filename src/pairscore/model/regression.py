@@ -145,7 +145,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     comparisons_ : Comparisons or None
         What the model was fitted to, by reference, for :meth:`update`.
     recipe_ : dict or None
-        How ``pairscore fit`` made features of a file (see ``pairscore.data.features``).
+        How ``pairscore fit`` made features of a file (see ``pairscore.data.recipe``).
     l2_, ridge_curve_ : float, RidgeCurve or None
         The ridge of the fit, and the held-out log-loss of every ridge that was tried to choose it.
     item_effects_, item_effects_test_ : ItemEffects, ItemEffectsTest or None

@@ -8,9 +8,9 @@ import numpy as np
 
 from pairscore.choices import REPEATED
 from pairscore.data.comparisons import Comparisons, items_of_votes
-from pairscore.data.conventions import check_names, rename_votes
 from pairscore.data.items import Items
 from pairscore.data.repeats import refuse_repeated
+from pairscore.data.vote_columns import check_names, rename_votes
 from pairscore.data.votes import PER_ROW, Votes, read_votes
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, Note

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.data.feature_options import likely_id
 from pairscore.data.items import refuse_bad_ids
 from pairscore.data.votes import LAYOUTS, NO_SIDES
 from pairscore.display import did_you_mean, first_few, plural
 from pairscore.errors import PairscoreError, number_between, whole_number
 from pairscore.files.tables import stored_table, warn_of
+from pairscore.files.text_columns import likely_id
 from pairscore.files.typed import NewSheet, fill_workbook, first_sheet
 from pairscore.files.write import atomic_write, fill_table
 

@@ -14,9 +14,8 @@ from pairscore.core.links import Link
 from pairscore.core.passes import net_pass
 from pairscore.core.quantiles import chi_square_p
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.feature_options import apply_recipe
-from pairscore.data.features import recipe_of
 from pairscore.data.items import Items, read_items, with_features
+from pairscore.data.recipe import apply_recipe, recipe_of
 from pairscore.errors import PairscoreError
 from pairscore.model.predict import expected_outcomes, neutral_chances
 from pairscore.model.ranks import rank_pieces

@@ -14,10 +14,10 @@ from pairscore.core.links import Link
 from pairscore.core.moments import Moments
 from pairscore.core.pair_graph import Tally
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.conventions import NAMED_ROLES
 from pairscore.data.find_ids import found_words
 from pairscore.data.items import Items
 from pairscore.data.tables import ID_COLUMN
+from pairscore.data.vote_columns import NAMED_ROLES
 from pairscore.data.votes import Votes
 from pairscore.errors import ColumnFoundWarning, PairscoreError, warn_caller
 from pairscore.estimators.fit_data import (

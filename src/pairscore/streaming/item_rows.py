@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairscore.data.features import Recipe
 from pairscore.data.find_ids import (
     FaultyIdsError,
     as_ids,
@@ -17,6 +16,7 @@ from pairscore.data.find_ids import (
     id_settings,
 )
 from pairscore.data.items import Items, are_computable, read_items, refuse_bad_ids
+from pairscore.data.recipe import Recipe
 from pairscore.data.tables import ID_COLUMN, Column, Columns, as_frame, column_of, ids_of
 from pairscore.display import did_you_mean, first_few, shown
 from pairscore.errors import PairscoreError

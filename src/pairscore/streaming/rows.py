@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pairscore.choices import NO_SIDES
 from pairscore.core.passes import counts_once
-from pairscore.data.conventions import check_names
 from pairscore.data.items import (
     Items,
 )
 from pairscore.data.tables import Column, Columns
+from pairscore.data.vote_columns import check_names
 from pairscore.data.votes import (
+    NO_SIDES,
     TIE_WORDS,
     Votes,
     layout_of,

@@ -1,4 +1,4 @@
-"""Encodings told by bytes, and columns of comparisons under names of their own."""
+"""Columns of comparisons under names of their own, by their role."""
 
 import numpy as np
 import pandas as pd
@@ -7,39 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression
-from pairscore.data.conventions import (
-    OLDER,
-    check_codes,
-    check_names,
-    likely_codes,
-    marked_encoding,
-    older_encoding,
-    outcomes_of_words,
-    rename_votes,
-)
-
-TEXTS = {
-    "cp932": "品名,値\n商品いち,1\n商品に,2\n",
-    "cp1250": "miasto,liczba\nŁódź,1\nŻywiec,2\nPaweł,3\nwąż,4\n",
-    "cp1251": "город,число\nМосква,1\nСанкт-Петербург,2\nа,3\n",
-    "cp1252": "Größe,Prix en £\nMüller,m³\n¿Qué?,£5\nélève,Ångström\nÎle,cañón\n",
-}
-
-
-@pytest.mark.parametrize("encoding", TEXTS)
-def test_polish_russian_japanese_and_western_names_are_no_gibberish(encoding):
-    content = TEXTS[encoding].encode(encoding)
-    assert older_encoding(content, "x.csv") == encoding
-    assert encoding in OLDER[encoding]
-
-
-def test_a_byte_order_mark_tells_the_encoding():
-    assert marked_encoding("a,b".encode("utf-16")) == "utf-16"
-    assert marked_encoding("a,b,c".encode("utf-16-le")) == "utf-16-le"
-    assert marked_encoding(b"a,b") is None
-
-
-# -- columns by their role -------------------------------------------------------------------------
+from pairscore.data.vote_columns import check_names, rename_votes
 
 FRAMES = pytest.mark.parametrize(
     "frame",
@@ -207,40 +175,3 @@ def test_names_that_are_not_there_are_refused_in_a_sentence():
         fit(teams, games, lefft="home")
     assert check_names({"id": "a", "left": None}) == ({"id": "a"}, {})
     assert rename_votes(games, {}) is games
-
-
-@pytest.mark.parametrize("names", [["left", "b", "tie", "A"], ["left", "right"], []])
-def test_winners_in_an_array_of_text_are_read_as_in_a_list(names):
-    words = {"left": 1, "right": -1, "tie": 0, "A": 1, 1: 1, None: 3}
-    text, objects = np.array(names, dtype="U5"), np.array(names, dtype=object)
-    expected = [words.get(name, 2) for name in names]
-    assert outcomes_of_words(words, text, 2).tolist() == expected
-    assert outcomes_of_words(words, objects, 2).tolist() == expected
-
-
-@pytest.mark.parametrize(
-    ("entries", "sides", "meant"),
-    [
-        (["FALSE", "TRUE"], ("left", "right"), {"FALSE": "?", "TRUE": "?"}),
-        ([1, 2], ("Bild 2", "Bild 1"), {2: "left", 1: "right"}),
-        (["A", "B"], ("Bild 2", "Bild 1"), {"A": "?", "B": "?"}),
-        (["A", "B"], ("Patient 1", "Patient 2"), {"A": "left", "B": "right"}),
-        ([1, 2], ("left", "right"), {1: "left", 2: "right"}),
-        ([0, 1], ("left", "right"), {0: "?", 1: "?"}),
-        ([0, 1, 2], ("left", "right"), {0: "?", 1: "?", 2: "?"}),
-        (
-            ["derecha", "izquierda"],
-            ("Izquierda", "Derecha"),
-            {"izquierda": "left", "derecha": "right"},
-        ),
-        (["both", "none"], ("left", "right"), {"both": "tie", "none": "?"}),
-        (["izq.", "der.", None], ("left", "right"), {"izq.": "?", "der.": "?", None: "skip"}),
-    ],
-)
-def test_a_proposal_to_copy_does_not_invent_who_won(entries, sides, meant):
-    assert likely_codes(entries, sides=sides) == meant
-
-
-def test_a_proposal_with_a_question_mark_is_refused_until_it_has_a_meaning():
-    with pytest.raises(PairscoreError, match=r"meaning '[?]'; a code means 'left', 'right'"):
-        check_codes({"TRUE": "?"})
