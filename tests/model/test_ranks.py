@@ -11,7 +11,7 @@ from scipy.stats import chi2, norm
 from pairscore import PairscoreError, RankRegression
 from pairscore.errors import PairscoreWarning
 from pairscore.model.predict import linear_scores
-from pairscore.model.ranks import rank_pieces
+from pairscore.model.ranks import rank_intervals_by_pieces, rank_pieces
 from tests.data.conftest import every_table, study
 
 METHODS = ("split", "pooled", "paired", "mle")
@@ -358,6 +358,31 @@ def test_a_level_outside_of_0_and_1_is_refused_also_for_all_items_together(level
     for simultaneous in (False, True):
         with pytest.raises(PairscoreError, match="level is"):
             model.rank(X, level=level, simultaneous=simultaneous)
+
+
+@pytest.mark.parametrize("width", [0.01, 0.3, 30.0])
+@pytest.mark.parametrize("unknown", [[], [0, 7, 399]])
+def test_items_far_apart_need_no_look_and_are_counted(width, unknown):
+    """Scores and errors that differ by factors of 1000, in pieces, some items unknown."""
+    rng = np.random.default_rng(5)
+    Z = rng.normal(size=(400, 3)) * 10.0 ** rng.uniform(-2, 1, (400, 1))
+    coef, half = np.array([1.0, -1.0, 0.5]), rng.normal(size=(3, 3))
+    covariance = half @ half.T
+    variance = rng.uniform(0, 4, 400) * (np.arange(400) % 3 == 0)
+    variance[unknown] = np.inf
+    scores = Z @ coef
+    order = np.argsort(-scores, kind="stable")
+    low, high = rank_intervals_by_pieces(
+        scores, order, lambda: [Z[:150], Z[150:]], covariance, width, variance
+    )
+    gap = scores - scores[:, None]
+    apart = Z - Z[:, None]
+    error = np.einsum("ijk,kl,ijl->ij", apart, covariance, apart) + variance + variance[:, None]
+    surely = np.abs(gap) > width * np.sqrt(error)
+    better = (surely & (gap > 0)).sum(axis=1)
+    worse = (surely & (gap < 0)).sum(axis=1)
+    assert low.tolist() == (1 + better[order]).tolist()
+    assert high.tolist() == (400 - worse[order]).tolist()
 
 
 # -- new items among the fitted ones ---------------------------------------------------------------

@@ -301,30 +301,39 @@ def rank_intervals_by_pieces(
     """
     n = len(scores)
     reference = order[np.unique(np.linspace(0, n - 1, min(n, REFERENCE_ITEMS)).round().astype(int))]
+    share = n / len(reference)
+    variance = np.zeros(n) if extra_variance is None else extra_variance
+    if held is None:
+        reference = reference[np.isfinite(variance[reference])]  # nothing is sure of the others
     others = _rows_of_pieces(centred_pieces(), reference)
     twice_projected = -2 * covariance @ others.T
-    variance = np.zeros(n) if extra_variance is None else extra_variance
     other_variance = np.einsum("ij,ij->i", others @ covariance, others) + variance[reference]
+    largest_error = np.sqrt(other_variance.max(initial=0.0))
     better = np.zeros(n)
     worse = np.zeros(n)
-    for rows, block in _blocks(centred_pieces()):
+    for rows, block in _blocks(centred_pieces(), scores):
+        own_variance = np.einsum("ij,ij->i", block @ covariance, block) + variance[rows]
+        # an error of a difference is at most the sum of two errors: the others are surely apart
+        reach = width * (np.sqrt(own_variance.max()) + largest_error)
+        near = slice(0, len(reference))
+        if held is None:
+            near = _within(scores[reference], scores[rows], (1 + SAME_SCORE) * reach)
         # the variance of each difference, then how far its interval reaches
-        half = block @ twice_projected
-        half += other_variance
-        half += (np.einsum("ij,ij->i", block @ covariance, block) + variance[rows])[:, None]
+        half = block @ twice_projected[:, near]
+        half += other_variance[near]
+        half += own_variance[:, None]
         np.sqrt(np.maximum(half, 0.0, out=half), out=half)
         half *= width
         half += SAME_SCORE * np.abs(scores[rows, None])
-        gap = scores[reference] - scores[rows, None]
+        gap = scores[reference[near]] - scores[rows, None]
         is_better = gap > half
         is_worse = gap < -half
         if held is not None:
             apart, above, below = held.surely(rows, reference, block, others)
             is_better = np.where(apart, above, is_better)
             is_worse = np.where(apart, below, is_worse)
-        better[rows] = np.count_nonzero(is_better, axis=1)
-        worse[rows] = np.count_nonzero(is_worse, axis=1)
-    share = n / len(reference)
+        better[rows] = near.start + np.count_nonzero(is_better, axis=1)
+        worse[rows] = len(reference) - near.stop + np.count_nonzero(is_worse, axis=1)
     rank = shared_ranks(scores[order])
     low = np.minimum(1 + np.floor(better[order] * share), rank)
     high = np.maximum(n - np.floor(worse[order] * share), rank)
@@ -361,7 +370,7 @@ class HeldPairs:
         return cls(fit, sure)
 
     def surely(
-        self, rows: slice, reference: np.ndarray, block: np.ndarray, others: np.ndarray
+        self, rows: np.ndarray, reference: np.ndarray, block: np.ndarray, others: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Which pairs of an item of a block and a reference item only a prior holds.
 
@@ -397,7 +406,7 @@ class OpenAbilities:
         return cls(low[known.row], high[known.row], effects.component[known.row])
 
     def surely(
-        self, rows: slice, reference: np.ndarray, block: np.ndarray, others: np.ndarray
+        self, rows: np.ndarray, reference: np.ndarray, block: np.ndarray, others: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Which pairs of an item of a block and a reference item only a prior holds.
 
@@ -409,14 +418,27 @@ class OpenAbilities:
         return apart, better, worse
 
 
-def _blocks(pieces: Iterable[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
-    """A few rows at a time, with where they stand among all."""
+def _blocks(
+    pieces: Iterable[np.ndarray], scores: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """A few items with similar scores at a time, and their numbers among all."""
     first = 0
     for piece in pieces:
+        by_score = np.argsort(scores[first : first + len(piece)], kind="stable")
         for start in range(0, len(piece), BLOCK):
-            block = piece[start : start + BLOCK]
-            yield slice(first, first + len(block)), block
-            first += len(block)
+            rows = by_score[start : start + BLOCK]
+            yield first + rows, piece[rows]
+        first += len(piece)
+
+
+def _within(falling: np.ndarray, scores: np.ndarray, reach: float) -> slice:
+    """Which of some falling scores are within ``reach`` of one of the ``scores``."""
+    size = SAME_SCORE * np.abs(scores).max()
+    if not np.isfinite(reach):
+        return slice(0, len(falling))
+    first = np.searchsorted(-falling, -(scores.max() + reach + size), side="left")
+    last = np.searchsorted(-falling, -(scores.min() - reach - size), side="right")
+    return slice(int(first), int(last))
 
 
 def _rows_of_pieces(pieces: Iterable[np.ndarray], rows: np.ndarray) -> np.ndarray:
@@ -450,16 +472,18 @@ def place_among_fitted(
     if not is_new.any() or not np.isfinite(other_errors).all():
         return {}
     step = -(-len(others) // MOST_PLACES)
-    others = others[::step]
-    other_errors = other_errors[::step]
+    others = others[::-step]  # falling, as the scores are
+    other_errors = other_errors[::-step]
+    largest_error = other_errors.max()
     above = np.zeros(len(scores))
     below = np.zeros(len(scores))
     for first in range(0, len(scores), BLOCK):
         rows = slice(first, first + BLOCK)
-        half = width * np.hypot(errors[rows, None], other_errors)
-        ahead = others - scores[rows, None]
-        above[rows] = np.count_nonzero(ahead > half, axis=1)
-        below[rows] = np.count_nonzero(ahead < -half, axis=1)
+        near = _within(others, scores[rows], width * (errors[rows].max() + largest_error))
+        half = width * np.hypot(errors[rows, None], other_errors[near])
+        ahead = others[near] - scores[rows, None]
+        above[rows] = near.start + np.count_nonzero(ahead > half, axis=1)
+        below[rows] = len(others) - near.stop + np.count_nonzero(ahead < -half, axis=1)
     each = fit.n_items / len(others)  # compared items that one of the others stands for
     low = 1 + np.floor(above * each + WHOLE).astype(int)
     high = fit.n_items - np.floor(below * each + WHOLE).astype(int)
