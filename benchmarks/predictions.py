@@ -16,7 +16,7 @@ from pairscore import Population, RankRegression
 from pairscore.core.links import Logit
 from pairscore.errors import PairscoreWarning
 from pairscore.theory.integrals import spread_for_noise
-from pairscore.theory.predict import ErrorLaw, first_order_variance
+from pairscore.theory.predicted_error import ErrorLaw, first_order_variance
 
 PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "predictions.md"
 BARS = {"split": 0.05, "pooled": 0.05, "paired": 0.05, "mle": 0.08}

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.predictions import BARS, simulate
 from scipy.stats import norm
 from tests.theory.conftest import LEVEL, law_of, studies
-from tests.theory.test_predict import CASES, within
+from tests.theory.test_predicted_error import CASES, within
 
 
 @pytest.mark.parametrize(("cell", "method"), CASES, ids=lambda value: getattr(value, "name", value))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pairscore.report.page import write_report
     from pairscore.streaming.fit import fit_stream
     from pairscore.theory.population import Population
-    from pairscore.theory.predict import predict_error
+    from pairscore.theory.predicted_error import predict_error
 
 __version__ = "1.0.0rc1"
 
@@ -48,7 +48,7 @@ _HOME = {
     "make_item_pipeline": "evaluation.pipelines",
     "plan": "planning.planner",
     "plots": "plots",
-    "predict_error": "theory.predict",
+    "predict_error": "theory.predicted_error",
     "read_sql": "files.queries",
     "residuals": "evaluation.residuals",
     "scorers": "scorers",

@@ -13,7 +13,7 @@ from pairscore.planning.planner import paper_comparisons, solve
 from pairscore.planning.question import Question
 from pairscore.planning.text import plan_text
 from pairscore.theory.direction_error import wrong_sign
-from pairscore.theory.predict import METHODS, predict_error
+from pairscore.theory.predicted_error import METHODS, predict_error
 from tests.planning.conftest import (
     LAW,
     own_items,

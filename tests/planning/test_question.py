@@ -10,7 +10,7 @@ from pairscore.core.links import get_link
 from pairscore.data.items import read_items
 from pairscore.planning.question import correlation_eigenvalues
 from pairscore.theory.integrals import spread_for_noise
-from pairscore.theory.predict import ErrorLaw
+from pairscore.theory.predicted_error import ErrorLaw
 from tests.planning.conftest import LAW, own_items
 
 

@@ -11,7 +11,7 @@ from pairscore.metrics import angle
 from pairscore.theory.integrals import (
     spread_for_noise,
 )
-from pairscore.theory.predict import (
+from pairscore.theory.predicted_error import (
     ErrorLaw,
 )
 

@@ -27,11 +27,11 @@ from pairscore.theory.direction_error import (
     root_of_share,
     wrong_sign,
 )
-from pairscore.theory.draws import Judging, random_comparisons
 from pairscore.theory.integrals import (
     spread_for_noise,
 )
-from pairscore.theory.predict import (
+from pairscore.theory.population import Judging, random_comparisons
+from pairscore.theory.predicted_error import (
     METHODS,
     direction_variance,
     first_order_variance,

@@ -28,7 +28,7 @@ from pairscore.planning.planner import paper_comparisons, plan
 from pairscore.theory.direction_error import LabelConstants
 from pairscore.theory.integrals import spread_for_noise
 from pairscore.theory.population import Population
-from pairscore.theory.predict import ErrorLaw
+from pairscore.theory.predicted_error import ErrorLaw
 
 # the panels of each figure: 1 to 6 are the paper's, 7 to 10 go beyond it
 PANELS = (

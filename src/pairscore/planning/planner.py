@@ -26,7 +26,7 @@ from pairscore.planning.question import (
     pilot_noise,
 )
 from pairscore.planning.study import PER_ITEM, SECONDS_PER_COMPARISON, Plan, PlannedStudy
-from pairscore.theory.predict import ErrorLaw, checked_method, fewest_items
+from pairscore.theory.predicted_error import ErrorLaw, checked_method, fewest_items
 
 MOST_ITEMS, MOST_COMPARISONS = 10**8, 10**12
 ENOUGH = 1.01  # more items than these would lower an error, or a cost, by less than 1 %

@@ -23,7 +23,7 @@ from pairscore.errors import (
 from pairscore.planning.pilot import NoiseEstimate, estimate_noise
 from pairscore.theory.integrals import spread_for_noise
 from pairscore.theory.population import checked_population
-from pairscore.theory.predict import ErrorLaw
+from pairscore.theory.predicted_error import ErrorLaw
 
 # targets: what each must be below, and in words
 TARGETS = {

@@ -6,7 +6,7 @@ from typing import Any
 from pairscore.display import html_text, plural
 from pairscore.errors import PairscoreError
 from pairscore.planning.pilot import NoiseEstimate
-from pairscore.theory.predict import ErrorLaw, ErrorPrediction
+from pairscore.theory.predicted_error import ErrorLaw, ErrorPrediction
 
 SECONDS_PER_COMPARISON = 23.0
 PER_ITEM = 10  # the rule of thumb: every item compared ten times

@@ -11,7 +11,7 @@ from pairscore.planning.planner import items_for
 from pairscore.planning.study import PER_ITEM, Plan, PlannedStudy
 from pairscore.records import plain
 from pairscore.theory.integrals import correct_share
-from pairscore.theory.predict import fewest_items
+from pairscore.theory.predicted_error import fewest_items
 
 MEASURES = ("angle", "misordered", "misordered_new", "misordered_known", "norm_error")
 COLUMNS = ("", "items", "in all", "comparisons", "hours", "misordered", "angle", "norm error")

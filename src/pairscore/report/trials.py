@@ -36,7 +36,7 @@ from pairscore.parallel import ALONE, Workers
 from pairscore.planning.question import correlation_eigenvalues
 from pairscore.report.words import option_words
 from pairscore.theory.integrals import best_share, spread_for_noise
-from pairscore.theory.predict import ErrorLaw
+from pairscore.theory.predicted_error import ErrorLaw
 
 MOST_FOLDS = 5
 FACTORS = (1, 2, 4)

@@ -1,10 +1,13 @@
 """The paper's law, bound and decomposition; the error of a study before any data.
 
-Start with ``population`` (the law of the paper's section 7; ``draws`` has its random parts) and
-``predict`` (the error of a study not yet made). A prediction goes through ``integrals`` (averages
-of a link over normal items), ``direction_error`` (the variance of the error in one direction) and
-``quadrature`` (the fixed errors that means are taken over). ``bound`` is Theorem 1, its summands
-are in ``bound_terms``; ``decomposition`` splits the error of a simulated study by its sources.
+Start with ``population``: the law of the paper's section 7.
+
+    population       the law of items and labels, to read constants off and to draw from
+    predicted_error  the error of a study that is not made yet
+    direction_error  the variance of that error in one direction
+    integrals        averages of a link over normal items, on which both rest
+    bound            Theorem 1, with its ten terms
+    decomposition    the error of a simulated study, split by its sources
 
 Documented names are also here: ``from pairscore.theory import theorem_bound``.
 
@@ -21,7 +24,7 @@ _NAMES = {
     "integrals": "agreement_excess closed_form_length eta fisher_information flip_probability kappa"
     " length_information mean_derivative spread_for_noise win_excess",
     "population": "Population",
-    "predict": "ErrorLaw ErrorPrediction first_order_variance predict_error",
+    "predicted_error": "ErrorLaw ErrorPrediction first_order_variance predict_error",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

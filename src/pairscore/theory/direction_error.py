@@ -3,7 +3,8 @@
 R is the variance of the error in one direction orthogonal to the truth, in whitened coordinates and
 relative to the squared length of the truth. It starts from two constants of the labels, kappa and
 eta (:class:`LabelConstants`), and goes beyond the first-order formulas
-(:func:`pairscore.theory.predict.first_order_variance`), which hold for M much larger than N.
+(:func:`pairscore.theory.predicted_error.first_order_variance`), which hold for M much larger than
+N.
 
 Whiten the items, and let G (N x D, D = d - 1) be their coordinates orthogonal to the truth. Labels
 depend on the scores alone, so given the labels G is still standard normal. `pooled`, `paired` and
