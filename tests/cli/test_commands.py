@@ -19,7 +19,7 @@ from pairscore import Population, __version__, load
 from pairscore.cli import main
 from pairscore.cli.words import examples
 from pairscore.core import kernels
-from pairscore.files.typed import NewSheet, fill_workbook
+from pairscore.files.workbooks import NewSheet, fill_workbook
 from pairscore.files.write import write_table
 from tests.cli.running import (
     device,

@@ -10,7 +10,7 @@ import pytest
 
 from pairscore import load
 from pairscore.cli.options import split_names
-from pairscore.files.read_study import read_study
+from pairscore.files.study import read_study
 from pairscore.files.tables import read_table
 from pairscore.files.write import write_table
 from tests.cli.running import (

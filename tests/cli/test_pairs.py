@@ -8,7 +8,7 @@ import pytest
 from python_calamine import CalamineWorkbook
 
 from pairscore import Comparisons, load
-from pairscore.files.typed import NewSheet, fill_workbook
+from pairscore.files.workbooks import NewSheet, fill_workbook
 from tests.cli.running import run
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from pairscore import RankRegression, load
 from pairscore.errors import PairscoreError
-from pairscore.files.typed import NewSheet, fill_workbook
+from pairscore.files.workbooks import NewSheet, fill_workbook
 from pairscore.files.write import write_table
 from tests.cli.running import run
 

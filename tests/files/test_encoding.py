@@ -4,6 +4,7 @@ import pytest
 
 from pairscore.files.encoding import OLDER, marked_encoding, older_encoding
 from pairscore.files.tables import stored_table
+from tests.files.test_sheets import read_said
 
 TEXTS = {
     "cp932": "品名,値\n商品いち,1\n商品に,2\n",
@@ -36,3 +37,16 @@ def test_an_encoding_that_was_guessed_is_said(tmp_path):
     assert "is not UTF-8, and was read as Central European (cp1250)" in note
     with stored_table(path, encoding="cp1250", say=said.append):
         assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("品名,値\n商品いち,1\n商品に,2\n", "cp932"),
+        ("Größe,Müller\nä,ö\nStraße,grün\n", "cp1252"),
+        ("élève,note\nÉlodie,1\nl’âge,2\n", "cp1252"),
+    ],
+)
+def test_older_encodings_are_told_apart(text, encoding, tmp_path):
+    table, _ = read_said(tmp_path, text.encode(encoding))
+    assert [*table] == text.split("\n")[0].split(",")

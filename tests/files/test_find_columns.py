@@ -12,7 +12,6 @@ from pairscore.files.find_columns import (
     id_columns,
     missing_columns,
 )
-from pairscore.files.study_columns import point_out_cases
 
 RNG = np.random.default_rng(0)
 IDS = [f"P{row}" for row in range(12)]
@@ -304,16 +303,6 @@ def test_the_message_names_the_likely_columns():
     names = ["vin gauche", "vin droite", "résultat"]
     message = str(missing_columns({name: np.array(["a", "b"]) for name in names}, None))
     assert "'vin gauche' as left, 'vin droite' as right, 'résultat' as winner" in message
-
-
-def test_levels_that_differ_in_case_only_are_pointed_out():
-    said = []
-    point_out_cases(
-        {"smokes": ("Ja", "ja", "nein")}, Columns({"judge": ["Ann", "ann"]}), said.append
-    )
-    assert len(said) == 2
-    assert "'Ja' and 'ja'" in said[0]
-    assert "'Ann' and 'ann'" in said[1]
 
 
 def test_words_for_sides_in_other_languages_need_no_codes():

@@ -4,9 +4,8 @@ import warnings
 
 import pytest
 
-from pairscore.errors import BadRowsError, PairscoreError, PairscoreWarning
+from pairscore.errors import BadRowsError, PairscoreWarning
 from pairscore.files.sheets import find_delimiter, looks_plain
-from pairscore.files.source import refuse_unclear_points
 from tests.files.test_tables import as_lists, read_bytes
 
 PLAIN = {"id": ["a", "b", "c"], "x": [1.0, 2.5, 3.0], "k": ["p", "q", "p"]}
@@ -109,39 +108,3 @@ def test_rows_without_an_id_are_not_blank(tmp_path):
 def test_the_delimiter_below_a_title_is_that_of_most_lines():
     assert find_delimiter("A study\na;b;c\nx;1,5;2,5\ny;1,5;2,5\n") == ";"
     assert find_delimiter("a,b\n1;2,3;4\n") == ","
-
-
-@pytest.mark.parametrize(
-    ("text", "encoding"),
-    [
-        ("品名,値\n商品いち,1\n商品に,2\n", "cp932"),
-        ("Größe,Müller\nä,ö\nStraße,grün\n", "cp1252"),
-        ("élève,note\nÉlodie,1\nl’âge,2\n", "cp1252"),
-    ],
-)
-def test_older_encodings_are_told_apart(text, encoding, tmp_path):
-    table, _ = read_said(tmp_path, text.encode(encoding))
-    assert [*table] == text.split("\n")[0].split(",")
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {"x": ["1.291", "950", "2.004"], "y": ["0.5", "1", "2"]},  # points are decimal ones
-        {"x": ["1.291", "2", "2.004"]},
-        {"x": ["1.291", "950", "2.1"]},
-        {"x": ["1.291", "950"]},
-    ],
-)
-def test_points_that_are_likely_decimal_ones_are_read_as_such(columns, tmp_path):
-    rows = [("name", *columns), *zip("abc", *columns.values(), strict=False)]
-    table, _ = read_said(tmp_path, "".join(f"{';'.join(row)}\n" for row in rows).encode())
-    for name, texts in columns.items():
-        assert table[name] == [float(text) for text in texts]
-
-
-def test_a_turnover_of_1291_is_not_read_as_1_point_3():
-    with pytest.raises(
-        PairscoreError, match=r"'1[.]291' in the column 'x', which may be 1[.]291 or"
-    ):
-        refuse_unclear_points({"x": ["1.291", "950", "", "2.004"]}, "items.csv")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from pairscore import PairscoreError
-from pairscore.files.source import kept_signs
 from pairscore.files.tables import read_table
 from pairscore.files.write import write_table
 from tests.files.test_tables import as_lists, read_bytes
@@ -100,21 +99,6 @@ def test_a_named_delimiter_holds_for_a_single_column_with_another_sign_in_its_na
         write_table(table, tmp_path / "table.tsv")
         read = read_table(tmp_path / "table.tsv", delimiter="tab")
         assert {name: read[name].tolist() for name in read.columns} == table
-
-
-@pytest.mark.parametrize(
-    ("cells", "kept", "decimal"),
-    [
-        (["0.5", "1.25"], ",", "."),
-        (["0,5", "1,25"], ".", ","),
-        (["1.234", "5.678"], ",", ","),  # thousands, as before
-        (["1,234", "5,678"], ".", "."),
-        (["1,5", "0.5"], ",", ","),  # both: the rows are refused one by one
-        (["1", "2"], ",", ","),
-    ],
-)
-def test_a_decimal_sign_of_earlier_files_gives_way_to_that_of_the_file(cells, kept, decimal):
-    assert kept_signs({"x": cells}, kept).decimal == decimal
 
 
 # -- what is no file ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Parquet, JSONL and workbooks: what is read, and the sentence where nothing can be."""
+"""Parquet and JSONL: what is read, and the sentence where nothing can be."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,12 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pairscore import PairscoreError
-from pairscore.errors import BadRowsError, PairscoreWarning
-from pairscore.files.choose_sheets import choose_sheets
 from pairscore.files.tables import read_table
-from pairscore.files.write import write_table
 from tests.files.test_tables import INF, as_lists, read_bytes
-from tests.fixtures.make_studies import workbook
 
 JSON_LINES = {
     "numbers and text": (
@@ -98,107 +94,6 @@ def test_parquet_of_others(tmp_path):
 
 
 # -- workbooks -------------------------------------------------------------------------------------
-
-SHEETS = {
-    "cover": [["A study"]],
-    "things": [
-        ["Things of 2023"],
-        [],
-        ["id", "x", "k"],
-        [7, 1.5, "p"],
-        [8, 2, ""],
-        [],
-        [9, -3, "q"],
-    ],
-    "more": [["id", "y"], ["a", 0.25]],
-}
-
-
-@pytest.fixture
-def book(tmp_path):
-    path = tmp_path / "book.xlsx"
-    path.write_bytes(workbook(SHEETS))
-    return path
-
-
-@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
-@pytest.mark.parametrize("decimal", [None, ",", "."])
-def test_a_sheet_is_a_table_whatever_decimal_sign_is_named(book, decimal):
-    things = {"id": [7, 8, 9], "x": [1.5, 2.0, -3.0], "k": ["p", None, "q"]}
-    assert as_lists(read_table(book, decimal=decimal)) == things
-    more = as_lists(read_table(book, sheet="more", decimal=decimal))
-    assert more == {"id": ["a"], "y": [0.25]}
-
-
-def test_numbers_with_decimal_commas_in_cells_of_text_are_numbers(tmp_path):
-    """Beside real numbers of a workbook, 59 of 60 such cells were bad rows."""
-    rows = [[f"i{n}", f"{n},5" if n % 3 else n + 0.25, n] for n in range(40)]
-    (tmp_path / "book.xlsx").write_bytes(workbook({"s": [["id", "x", "k"], *rows]}))
-    with pytest.warns(PairscoreWarning, match="decimal commas"):
-        table = as_lists(read_table(tmp_path / "book.xlsx"))
-    assert table["x"] == [n + 0.5 if n % 3 else n + 0.25 for n in range(40)]
-    assert table["k"] == list(range(40))
-    points = [[one, str(x).replace(",", ".") if isinstance(x, str) else x, k] for one, x, k in rows]
-    (tmp_path / "points.xlsx").write_bytes(workbook({"s": [["id", "x", "k"], *points]}))
-    assert as_lists(read_table(tmp_path / "points.xlsx"))["x"] == table["x"]
-
-
-def test_the_first_sheet_with_a_table_is_read_and_said(book):
-    with pytest.warns(PairscoreWarning) as said:
-        read_table(book)
-    assert "has the sheets 'things', 'more'; 'things' was read" in str(said[0].message)
-    assert "1 line above the column names left out" in str(said[1].message)
-
-
-def test_lines_are_the_rows_of_the_sheet(tmp_path):
-    rows = [["title"], [], ["id", "x"], *([f"i{n}", n] for n in range(40)), ["bad", "oops"]]
-    (tmp_path / "book.xlsx").write_bytes(workbook({"s": rows}))
-    with pytest.raises(BadRowsError) as caught:
-        read_table(tmp_path / "book.xlsx")
-    assert [(row.line, row.text) for row in caught.value.rows] == [(44, "oops")]
-
-
-def test_what_is_no_workbook_or_no_sheet_is_a_sentence(book, tmp_path):
-    with pytest.raises(PairscoreError, match=r"has no sheet 'thing'.*Did you mean 'things'"):
-        read_table(book, sheet="thing")
-    (tmp_path / "text.xlsx").write_text("id,x\n")
-    with pytest.raises(PairscoreError, match="cannot be read as a workbook"):
-        read_table(tmp_path / "text.xlsx")
-    with pytest.raises(PairscoreError, match="read but not written"):
-        write_table({"x": [1]}, tmp_path / "out.ods")
-
-
-def test_a_table_is_written_as_a_workbook_and_read_again(tmp_path):
-    """Workbooks were read and not written."""
-    table = {"id": ["007", "a"], "score": [0.1, np.nan], "rank": [1, 2], "outside": [True, False]}
-    rest = {"id": np.array(["b"], dtype=object)}
-    write_table(table, tmp_path / "my scores.xlsx", sheets={"not scored": rest})
-    read = read_table(tmp_path / "my scores.xlsx", sheet="my scores")
-    assert read["id"].tolist() == ["007", "a"]
-    np.testing.assert_array_equal(read["score"], [0.1, np.nan])
-    assert read["outside"].tolist() == [1, 0]
-    assert read_table(tmp_path / "my scores.xlsx", sheet="not scored")["id"].tolist() == ["b"]
-
-
-def test_sheets_of_items_and_comparisons_are_chosen_by_their_columns(tmp_path):
-    votes = [["links", "rechts", "Sieger"], [7, 8, "links"]]
-    path = tmp_path / "both.xlsx"
-    path.write_bytes(workbook({"Paare": votes, "Dinge": SHEETS["things"]}))
-    said = []
-
-    def chosen(items, votes, named=()):
-        sheets = choose_sheets(items, [votes], named, said.append)
-        return sheets.items, [sheet for _, sheet in sheets.votes]
-
-    assert chosen(path, path) == ("Dinge", ["Paare"])
-    assert "items from the sheet 'Dinge', comparisons from 'Paare'" in said[0]
-    assert chosen(path, path, ["Dinge"]) == ("Dinge", ["Paare"])
-    assert chosen(path, "votes.csv", ["Dinge"]) == ("Dinge", [None])
-    assert chosen("items.csv", "votes.csv", ["Dinge"]) == (None, [None])
-    assert chosen("items.csv", path, ["Paare"]) == (None, ["Paare"])
-    path.write_bytes(workbook({"Paare": votes}))
-    with pytest.raises(PairscoreError, match="items and comparisons are two tables"):
-        chosen(path, path)
 
 
 def test_a_line_of_json_has_a_longest_length(tmp_path):

@@ -127,7 +127,7 @@ def leave(code: Any) -> None:
 
 def end_process(code: int) -> None:
     """End this process and those that it started, at once; nothing half-written stays."""
-    from pairscore.files.source import remove_unfinished
+    from pairscore.files.atomic import remove_unfinished
 
     if "multiprocessing" in sys.modules:
         from multiprocessing import active_children

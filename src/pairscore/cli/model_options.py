@@ -36,7 +36,7 @@ from pairscore.display import did_you_mean, first_few, plural
 from pairscore.errors import ColumnFoundWarning, EmptyColumnsError, PairscoreError, PairscoreWarning
 
 if TYPE_CHECKING:
-    from pairscore.files.read_study import StudyInput
+    from pairscore.files.study import StudyInput
     from pairscore.model.file import ModelFile
 
 MODEL_OPTIONS = section(
@@ -263,7 +263,7 @@ def read_files(
 
     ``context`` has names of numeric columns of the comparisons.
     """
-    from pairscore.files.read_study import read_study
+    from pairscore.files.study import read_study
     from pairscore.files.tables import once
 
     columns, auto = item_settings(given) | {"reference": parse_reference(given)}, given.get("auto")
@@ -311,7 +311,7 @@ def read_alone(
 ) -> "StudyInput":
     """Comparisons without a table of items; ``kept`` is how those of a fit were read."""
     from pairscore.data.recipe import Recipe
-    from pairscore.files.read_study import StudyInput, read_new_votes
+    from pairscore.files.study import StudyInput, read_new_votes
     from pairscore.files.tables import once
 
     asked = [name for name in ("group", "reference", "id", *LIST_NAMES) if given.get(name)]

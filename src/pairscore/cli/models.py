@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from pairscore.data.items import Items
     from pairscore.data.votes import Votes
     from pairscore.estimators.results import Fit
-    from pairscore.files.read_study import StudyInput
+    from pairscore.files.study import StudyInput
 
 SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON.")
 
@@ -302,7 +302,7 @@ def update(
     refuse_twice(comparisons)
     refuse_other_kind(output)
     from pairscore.estimators.settings import check_settings
-    from pairscore.files.read_study import read_new_items, read_new_parts
+    from pairscore.files.study import read_new_items, read_new_parts
     from pairscore.model.file import load_model
     from pairscore.model.update import update_fit
     from pairscore.parallel import Workers
@@ -422,7 +422,7 @@ def read_again(
 ) -> "StudyInput":
     """Items and comparisons, read as those of a fit."""
     from pairscore.data.recipe import recipe_of
-    from pairscore.files.read_study import read_study
+    from pairscore.files.study import read_study
 
     recipe = recipe_of(model)
     return read_study(

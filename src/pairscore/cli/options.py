@@ -403,7 +403,7 @@ def input_path(path: Path) -> Iterator[Path]:
     if str(path) != "-":
         yield path
         return
-    from pairscore.files.source import scratch_folder
+    from pairscore.files.atomic import scratch_folder
 
     with scratch_folder() as folder:
         copy = folder / "standard input"
@@ -417,7 +417,7 @@ def output_path(path: Path, name: str) -> Iterator[Path]:
     if str(path) != "-":
         yield path
         return
-    from pairscore.files.source import scratch_folder
+    from pairscore.files.atomic import scratch_folder
 
     with scratch_folder() as folder:
         yield folder / name
@@ -435,7 +435,8 @@ def list_bad_rows(output: Path | None, decimal: str | None = None) -> Iterator[N
     there is no list.
     """
     from pairscore.errors import BadRowsError
-    from pairscore.files.write import BadFilesError, is_bad_rows, is_device, write_bad_rows
+    from pairscore.files.atomic import is_device
+    from pairscore.files.faults import BadFilesError, is_bad_rows, write_bad_rows
 
     # nobody looks for a list in /dev
     has_list = output is not None and str(output) != "-" and not is_device(output)

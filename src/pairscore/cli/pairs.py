@@ -60,7 +60,7 @@ from pairscore.cli.words import (
     with_id_name,
 )
 from pairscore.display import plural
-from pairscore.errors import BadEntriesError, PairscoreError
+from pairscore.errors import NO_NUMBER, BadEntriesError, PairscoreError
 from pairscore.files.source import Unsaid
 
 if TYPE_CHECKING:
@@ -298,7 +298,8 @@ class Unscored:
         if not self.rows:
             return
         from pairscore.data.recipe import LEAVE_OUT
-        from pairscore.files.write import is_xlsx, write_bad_rows
+        from pairscore.files.faults import write_bad_rows
+        from pairscore.files.write import is_xlsx
 
         n = len(self.ids)
         lines = [
@@ -352,8 +353,8 @@ def rank_file(
 def new_item_columns(fit: "Fit", id: str | None, reading: dict[str, Any]) -> tuple[Any, Any]:
     """The columns that a table of new items needs, and how it is read."""
     from pairscore.data.recipe import recipe_of
-    from pairscore.files.study_columns import ItemColumns
-    from pairscore.files.typed import first_sheet
+    from pairscore.files.study import ItemColumns
+    from pairscore.files.workbooks import first_sheet
 
     recipe = recipe_of(fit) if id is None else replace(recipe_of(fit), id=id)
     # a model that was fitted in Python may know its items by row number
@@ -376,10 +377,9 @@ def rank_stored(
 ) -> tuple[dict[str, Any], int, Unscored]:
     """As :func:`rank_file`, of a file with these words in place of numbers, by line and column."""
     from pairscore.errors import BadRow, BadRowsError
-    from pairscore.files.source import NO_NUMBER
-    from pairscore.files.study_columns import ItemPieces
+    from pairscore.files.faults import BadFilesError, locate_faults
+    from pairscore.files.item_pieces import ItemPieces
     from pairscore.files.tables import stored_table
-    from pairscore.files.write import BadFilesError, locate_faults
     from pairscore.model.ranks import rank_pieces
 
     needed, reading = new_item_columns(fit, id, given)
@@ -430,7 +430,7 @@ def words_among_numbers(
     Of a column with a few words each is a bad row, and one with many is text.
     """
     from pairscore.errors import BadRowsError
-    from pairscore.files.source import NO_NUMBER, table_kind
+    from pairscore.files.source import table_kind
     from pairscore.files.tables import stored_table
 
     words: dict[tuple[int, str], str] = {}
@@ -543,7 +543,7 @@ def predict(
     import numpy as np
 
     from pairscore.data.tables import Columns
-    from pairscore.files.read_study import find_id_for_pairs, read_new_items, read_pairs
+    from pairscore.files.study import find_id_for_pairs, read_new_items, read_pairs
     from pairscore.files.write import write_table
     from pairscore.model.file import load_model
     from pairscore.model.items import items_of_fit

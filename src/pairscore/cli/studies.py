@@ -233,7 +233,7 @@ def draw_plans(plans: list["Plan"], path: Path) -> None:
 
 def _items_and_pilot(items_file: Path, pilot: Path | None, given: dict[str, Any]) -> dict[str, Any]:
     """The items and the pilot of a plan, as a fit would take them."""
-    from pairscore.files.read_study import read_item_file, read_study
+    from pairscore.files.study import read_item_file, read_study
 
     columns = item_settings(given)
     if pilot is None:

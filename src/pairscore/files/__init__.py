@@ -2,23 +2,28 @@
 
 Start with ``tables``, which has ``read_table``.
 
-    source          where a table comes from: path, names, wanted columns, forms of numbers
+    source          where a table comes from: kind, path, wanted columns
     encoding        the encoding of a text file
+    numbers         how a file writes numbers: decimal sign, thousands, words for missing ones
     sheets          CSV files without titles, totals and blank rows
     read_csv        CSV of any delimiter; all bad rows by physical line
-    typed           Parquet, JSONL and workbooks, which say what is a number
+    typed           Parquet and JSONL, which say what is a number
+    workbooks       sheets of workbooks, and new workbooks
     workbook_sizes  how large a workbook is, before anything believes it
+    sql             DuckDB that installs nothing, and quoting for its statements
     tables          tables in DuckDB, from any file, and as arrays
+    faults          all bad rows of files at once, by their lines
     column_words    words that columns of comparisons are called by
     find_columns    columns found by what is in them
     text_columns    what columns of text hold: dates, labels, ids, possible categories
     choose_sheets   which sheets of workbooks are read
-    study_columns   which columns a command needs, and under which names
-    read_study      items and comparisons of a command, checked once
+    study           items and comparisons of a command, checked once, with all faults of both
+    item_pieces     items of a file of any size, piece by piece
     partitions      files, folders and addresses in parts that one worker reads at a time
     queries         rows of a database as a file
     archive         models, sums and checkpoints, read as if a stranger had written them
-    write           files written whole, lists of bad rows
+    atomic          files written whole or not at all
+    write           tables written
 
 Imports: display, passwords, errors, data.
 """
@@ -26,7 +31,7 @@ Imports: display, passwords, errors, data.
 from importlib import import_module
 from typing import Any
 
-_HOME = {"read_table": "tables", "write_table": "write", "atomic_write": "write"}
+_HOME = {"read_table": "tables", "write_table": "write", "atomic_write": "atomic"}
 
 __all__ = ["atomic_write", "read_table", "write_table"]
 

@@ -14,7 +14,7 @@ from pairscore.display import did_you_mean, first_few
 from pairscore.errors import PairscoreError
 from pairscore.files.column_words import are_twins, role_of
 from pairscore.files.source import Kept, table_kind
-from pairscore.files.typed import column_names, open_workbook, sheets_of
+from pairscore.files.workbooks import column_names, open_workbook, sheets_of
 
 ROLES = ("left", "right", "winner", "loser", "worse")
 

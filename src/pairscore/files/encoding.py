@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pairscore.errors import PairscoreError
-from pairscore.files.source import CHUNK, MAX_LINE, scratch_folder
+from pairscore.files.atomic import scratch_folder
+from pairscore.files.source import CHUNK, MAX_LINE
 
 # what is guessed, in words
 OLDER = {

@@ -17,16 +17,10 @@ from typing import Any
 from pairscore.data.tables import Columns
 from pairscore.display import did_you_mean
 from pairscore.errors import PairscoreError
+from pairscore.files.atomic import scratch_folder
 from pairscore.files.partitions import FilePartition, partitions
-from pairscore.files.source import (
-    SEALED,
-    open_database,
-    refuse_bad_names,
-    refuse_twins,
-    scratch_folder,
-    sql_name,
-    sql_text,
-)
+from pairscore.files.source import refuse_bad_names, refuse_twins
+from pairscore.files.sql import SEALED, open_database, sql_name, sql_text
 from pairscore.passwords import without_password
 
 URLS = {  # by kind of database, what its address looks like

@@ -19,27 +19,22 @@ from pathlib import Path
 import numpy as np
 
 from pairscore.display import first_few, plural
-from pairscore.errors import BadRow, BadRowsError, PairscoreError
-from pairscore.files.sheets import DELIMITERS, sign_of
-from pairscore.files.source import (
+from pairscore.errors import NO_NUMBER, BadRow, BadRowsError, PairscoreError
+from pairscore.files.numbers import (
     ANY_NUMBER,
-    CHUNK,
-    MAX_LINE,
     MISSING,
-    NO_NUMBER,
     NUMERIC_SHARE,
     POINT,
-    Kept,
     Signs,
-    Source,
     find_signs,
     is_missing,
     kept_signs,
     named_signs,
-    refuse_bad_names,
     refuse_unclear_points,
-    sql_text,
 )
+from pairscore.files.sheets import DELIMITERS, sign_of
+from pairscore.files.source import CHUNK, MAX_LINE, Kept, Source, refuse_bad_names
+from pairscore.files.sql import sql_text
 
 MAX_HEADER = 1 << 22
 SAMPLE_CELLS = 200_000

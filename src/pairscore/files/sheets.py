@@ -18,15 +18,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from pairscore.data.tables import Columns
 from pairscore.display import first_few, plural, shown
-from pairscore.errors import BadEntriesError, PairscoreError
-from pairscore.files.source import MAX_LINE, NUMBER, Unsaid, scratch_folder
+from pairscore.errors import PairscoreError
+from pairscore.files.atomic import scratch_folder
+from pairscore.files.numbers import NUMBER
+from pairscore.files.source import MAX_LINE, Unsaid
 
 if TYPE_CHECKING:
-    from pairscore.files.tables import StoredTable
+    pass
 
 DELIMITERS = ",;\t|"
 HEAD = 1 << 16  # bytes at the beginning and the end of a file that are looked at
@@ -354,114 +353,3 @@ def blanks_left_out(number: int, example: str) -> str:
 def _plain_digits(text: str) -> str:
     """Digits of double width and minus signs as ASCII; blanks between thousands stay."""
     return unicodedata.normalize("NFKC", text).replace("\u2212", "-")
-
-
-def composed(values: np.ndarray) -> tuple[np.ndarray, str | None]:
-    """Text with every accented letter as one sign (Unicode's form NFC); and one that had others."""
-    if values.dtype != object or unicodedata.is_normalized("NFC", "\0".join(filter(None, values))):
-        return values, None
-    entries = np.array([v and unicodedata.normalize("NFC", v) for v in values], dtype=object)
-    return entries, entries[np.flatnonzero(entries != values)[0]]
-
-
-def without_blanks(values: np.ndarray) -> tuple[np.ndarray, str | None]:
-    """Text without spaces around it, with None for what is left empty; and one that had some."""
-    if values.dtype != object:
-        return values, None
-    joined = "\0".join(["", *filter(None, values.tolist()), ""])
-    some = [blank for blank in BLANKS if blank in joined]
-    if not any(f"\0{blank}" in joined or f"{blank}\0" in joined for blank in some):
-        return values, None  # to look at each entry would take much longer
-    padded = [v for v in values.tolist() if v is not None and v != v.strip(BLANKS)]
-    changed = set(padded)
-    entries = [(v.strip(BLANKS) or None) if v in changed else v for v in values.tolist()]
-    stripped = np.empty(len(values), dtype=object)
-    stripped[:] = entries
-    return stripped, padded[0]
-
-
-# -- several sheets with the same columns ----------------------------------------------------------
-
-
-@dataclass
-class JoinedTables:
-    """Stored tables with the same columns, such as one for each judge, as one table; or one."""
-
-    parts: list["StoredTable"]
-    lengths: list[int] = field(default_factory=list)
-
-    @property
-    def source(self) -> Any:
-        return self.parts[0].source
-
-    @property
-    def shown(self) -> str:
-        """What the table is called in messages: of several sheets, by their files."""
-        if len(self.parts) == 1:
-            return str(self.source.shown)
-        files = (part.source.shown.rpartition(", sheet ") for part in self.parts)
-        return first_few(dict.fromkeys(file or name for file, _, name in files), 3)
-
-    @property
-    def names(self) -> list[str]:
-        """What the parts are called: by their sheets or files, with paths where needed."""
-        shown = [part.source.shown for part in self.parts]
-        short = [one.rpartition(", sheet ") for one in shown]
-        names = [sheet if of else Path(sheet).stem for _, of, sheet in short]
-        return names if len(set(names)) == len(names) else shown
-
-    def read(self) -> Columns:
-        """The rows of all parts, one after the other."""
-        return self._joined([part.read() for part in self.parts])
-
-    def read_texts(self) -> Columns:
-        """The columns that all parts have."""
-        tables = [part.read_texts() for part in self.parts]
-        shared = [name for name in tables[0].columns if all(name in table for table in tables)]
-        if not shared:
-            return self._joined(tables)
-        return self._joined([Columns({n: t.get_column(n) for n in shared}, True) for t in tables])
-
-    def again(self, identifiers: Collection[str], columns: Any) -> "JoinedTables":
-        """The same files read for other columns."""
-        return JoinedTables([part.again(identifiers, columns) for part in self.parts])
-
-    def _joined(self, tables: list[Columns]) -> Columns:
-        first, *others = tables
-        for table, part in zip(others, self.parts[1:], strict=True):
-            odd = sorted({*table.columns} ^ {*first.columns})
-            if odd:
-                sheets = [of for of in (part, self) if ", sheet " in of.source.shown]
-                or_name = ", or name the sheets to read with sheet=" if sheets else ""
-                raise PairscoreError(
-                    f"{part.source.shown!r} and {self.source.shown!r} do not have the same columns"
-                    f" ({', '.join(map(repr, odd))}); give all files of comparisons the"
-                    f" same{or_name}."
-                )
-        self.lengths = [len(table) for table in tables]
-        if not others:
-            return first
-        return Columns(
-            {name: np.concatenate([table[name] for table in tables]) for name in first.columns},
-            from_file=True,
-        )
-
-    def by_part(
-        self, faults: list[BadEntriesError]
-    ) -> Iterator[tuple["StoredTable", list[BadEntriesError]]]:
-        """Each part with its faults, by the rows that they have there."""
-        for part, length, end in zip(
-            self.parts, self.lengths, np.cumsum(self.lengths).tolist(), strict=True
-        ):
-            mine = []
-            for fault in faults:
-                rows = [
-                    (row - end + length, column, value)
-                    for row, column, value in fault.entries
-                    if end - length <= row < end
-                ]
-                if rows:
-                    mine.append(
-                        BadEntriesError(fault.what, fault.remedy, fault.table, rows, fault.reason)
-                    )
-            yield part, mine

@@ -1,40 +1,26 @@
-"""What goes out: files, lists of bad rows, and results as plain values, JSON, text and HTML.
-
-Files are written whole or not at all: a crash or a full disk leaves the old one unchanged.
-"""
+"""Tables written as CSV, Parquet, JSONL or a workbook, whole or not at all."""
 
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from pathlib import Path
-from stat import S_IMODE, S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import numpy as np
 
 from pairscore.data.items import as_frame
 from pairscore.data.tables import Columns
-from pairscore.errors import BadEntriesError, BadRow, BadRowsError, PairscoreError
-from pairscore.files.source import (
-    SEALED,
-    refuse_bad_names,
-    refuse_twins,
-    scratch_folder,
-    sql_name,
-    sql_text,
-    table_kind,
-    unfinished,
-)
+from pairscore.errors import PairscoreError
+from pairscore.files.atomic import atomic_write, scratch_folder
+from pairscore.files.source import refuse_bad_names, refuse_twins, table_kind
+from pairscore.files.sql import SEALED, sql_name, sql_text
 
 if TYPE_CHECKING:
-    from pairscore.files.tables import StoredTable
+    pass
 
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # of texts that spreadsheets run
-MOST_LETTERS = 31  # of a sheet's name
 CSV_KINDS = ("csv", "tsv", "comma")
 COPY_OPTIONS = {
     "csv": "FORMAT csv, HEADER true, DELIMITER ',', QUOTE '\"', ESCAPE '\"'",
@@ -43,85 +29,6 @@ COPY_OPTIONS = {
     "parquet": "FORMAT parquet",
     "jsonl": "FORMAT json",
 }
-
-
-@contextmanager
-def atomic_write(path: Any, what: str = "the file") -> Iterator[Path]:
-    """Write to the path that this yields; ``path`` then appears whole, or stays as it was.
-
-    A link is followed and a file keeps its permissions. A device or a pipe gets the whole content:
-    it is never replaced.
-
-    Parameters
-    ----------
-    path
-        The file to write or to replace.
-    what
-        What the file is called in the message if it cannot be written.
-    """
-    path = Path(path)
-    try:
-        with (_content_for if is_device(path) else _replacement_of)(path) as temporary:
-            yield temporary
-    except OSError as error:
-        raise PairscoreError(
-            f"{what} could not be saved as {str(path)!r} ({error.strerror}); choose a place that"
-            " can be written to."
-        ) from error
-
-
-def is_device(path: Path) -> bool:
-    """Whether ``path`` is neither a file nor a folder but a device, a pipe or a socket."""
-    try:
-        mode = path.stat().st_mode
-    except (OSError, ValueError):  # nothing is there
-        return False
-    return not S_ISREG(mode) and not S_ISDIR(mode)
-
-
-@contextmanager
-def _replacement_of(path: Path) -> Iterator[Path]:
-    target = Path(os.path.realpath(path))
-    temporary = target.parent / f".pairscore-{uuid4().hex}"
-    with unfinished(temporary):
-        try:
-            temporary.open("xb").close()
-            yield temporary
-            with temporary.open("rb+") as file:
-                os.fsync(file.fileno())
-            with suppress(FileNotFoundError):
-                temporary.chmod(S_IMODE(target.stat().st_mode))
-            os.replace(temporary, target)
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
-
-
-@contextmanager
-def _content_for(device: Path) -> Iterator[Path]:
-    with scratch_folder() as folder:
-        content = folder / "content"
-        yield content
-        with content.open("rb") as source, device.open("wb") as target:
-            shutil.copyfileobj(source, target)
-
-
-def write_whole(path: Any, content: bytes) -> Path:
-    """Write ``content`` to ``path``, making its folder where there is none, and return the path."""
-    path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PairscoreError(
-            f"the folder {str(path.parent)!r} cannot be created ({error.strerror}); choose a place"
-            " that can be written to."
-        ) from None
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(content)
-    return path
-
-
-# -- tables ----------------------------------------------------------------------------------------
 
 
 def write_table(
@@ -194,7 +101,7 @@ def fill_table(
 
     refuse_workbook(path)
     if is_xlsx(path):
-        from pairscore.files.typed import NewSheet, fill_workbook
+        from pairscore.files.workbooks import MOST_LETTERS, NewSheet, fill_workbook
 
         tables = {Path(path).stem[:MOST_LETTERS].strip(" '") or "table": columns, **(sheets or {})}
         names = {re.sub(r"[][:*?/\\]", "-", name): of for name, of in tables.items()}
@@ -283,113 +190,3 @@ def _text_array(array: np.ndarray) -> np.ndarray:
     text = np.empty(len(array), dtype=object)
     text[:] = [None if value is None or value != value else str(value) for value in array.tolist()]
     return text
-
-
-# -- bad rows, by the lines of the file ------------------------------------------------------------
-
-
-class BadFilesError(PairscoreError):
-    """Rows of one or two files cannot be read; ``errors`` has what is wrong with each file.
-
-    ``also`` is what else is wrong, in one sentence.
-    """
-
-    def __init__(self, errors: list[BadRowsError], also: str = ""):
-        self.errors, self.also = errors, also
-        super().__init__("\n".join([*map(str, errors), *([f"Also, {also}"] if also else [])]))
-
-
-def all_faults(
-    check: Callable[[Columns], Any], table: Columns, first: int = 0
-) -> list[BadEntriesError]:
-    """Everything that ``check`` has against a table whose rows count from ``first``.
-
-    It is asked again without the rows that it refused.
-    """
-    faults, rows = [], np.arange(len(table))
-    while True:
-        try:
-            check(table.take(rows))
-        except BadEntriesError as error:
-            entries = [
-                (first + int(rows[row]), column, value) for row, column, value in error.entries
-            ]
-            faults.append(
-                BadEntriesError(error.what, error.remedy, error.table, entries, error.reason)
-            )
-            rows = np.delete(rows, [row for row, _, _ in error.entries])
-            continue
-        except PairscoreError:
-            pass  # nothing is left, or not enough: the faults found say why
-        return faults
-
-
-def locate_faults(
-    faults: list[BadEntriesError],
-    stored: "StoredTable",
-    named: Mapping[str, str],
-    also: str = "",
-) -> BadFilesError:
-    """The faults of a stored table, with the names that columns have in the file."""
-    return BadFilesError([_locate(fault, stored, named) for fault in faults], also)
-
-
-def _locate(
-    error: BadEntriesError, stored: "StoredTable", named: Mapping[str, str]
-) -> BadRowsError:
-    entries = [(row, named.get(column, column), value) for row, column, value in error.entries]
-    rows = [
-        BadRow(
-            line,
-            column,
-            ("" if value is None else str(value))[:200] if text is None else text[:200],
-            error.reason,
-        )
-        for (line, text), (_, column, value) in zip(
-            stored.locate([entry[:2] for entry in entries]), entries, strict=True
-        )
-    ]
-    return BadRowsError(stored.source.shown, sorted(rows, key=lambda row: row.line), error.remedy)
-
-
-BAD_ROWS = ("file", "line", "column", "text", "reason")  # columns of a list of bad rows
-
-
-def is_bad_rows(path: Path) -> bool:
-    """Whether a file is a list that :func:`write_bad_rows` wrote, by its first line."""
-    heads = [sign.join(BAD_ROWS).encode() for sign in (",", ";")]
-    try:
-        with path.open("rb") as file:
-            return not is_device(path) and file.readline(100).rstrip() in heads
-    except OSError:  # there is none
-        return False
-
-
-def write_bad_rows(errors: list[BadRowsError], path: Any, decimal: str | None = None) -> bool:
-    """Write all bad rows to a CSV file.
-
-    False where that is impossible (the rows have been told anyway).
-    """
-    rows = [
-        (error.file, row.line, row.column, row.text, row.reason)
-        for error in errors
-        for row in error.rows
-    ]
-    columns = zip(BAD_ROWS, zip(*rows, strict=True), strict=True)
-    with suppress(PairscoreError):
-        write_table(
-            {
-                name: np.array(values, dtype=object if name != "line" else int)
-                for name, values in columns
-            },
-            path,
-            decimal,
-        )
-        return True
-    return False
-
-
-# -- results as plain values and text --------------------------------------------------------------
-
-
-# -- tables ----------------------------------------------------------------------------------------

@@ -61,8 +61,8 @@ from pairscore.files.archive import (
     read_archive,
     read_json,
 )
+from pairscore.files.atomic import atomic_write
 from pairscore.files.source import KINDS
-from pairscore.files.write import atomic_write
 from pairscore.records import plain
 
 FORMAT = 1

@@ -36,7 +36,7 @@ from pairscore.data.tables import (
 from pairscore.display import first_few, plural
 from pairscore.errors import BadEntriesError, PairscoreError, warn_caller
 from pairscore.estimators.results import Fit, KnownItems
-from pairscore.files.write import all_faults
+from pairscore.files.faults import all_faults
 
 ID_KINDS = (str, int, np.integer)
 

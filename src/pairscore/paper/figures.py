@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pairscore.files.write import write_whole
+from pairscore.files.atomic import write_whole
 from pairscore.paper.panels import (
     METHOD_LOOK,
     NAMES,

@@ -16,7 +16,7 @@ import numpy as np
 
 from pairscore import __version__
 from pairscore.display import plural
-from pairscore.files.write import write_whole
+from pairscore.files.atomic import write_whole
 from pairscore.paper.claims import FEWEST_GENERATIONS, check_claims
 from pairscore.paper.experiments import PANELS, predicted_errors, predicted_needs
 from pairscore.paper.figures import FIGURES, FORMATS, save_figure

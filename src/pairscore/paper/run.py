@@ -23,7 +23,7 @@ from typing import Any
 from pairscore import __version__
 from pairscore.display import plural
 from pairscore.errors import PairscoreError
-from pairscore.files.write import write_whole
+from pairscore.files.atomic import write_whole
 from pairscore.paper import experiments, scenarios
 from pairscore.paper.experiments import METHODS, PANELS
 from pairscore.paper.page import Work, calibration_seconds, page_settings, write_page

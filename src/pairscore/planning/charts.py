@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.errors import PairscoreError
-from pairscore.files.write import atomic_write
+from pairscore.files.atomic import atomic_write
 
 Row = Mapping[str, Any]
 

@@ -20,10 +20,11 @@ from pairscore.data.items import refuse_bad_ids
 from pairscore.data.votes import LAYOUTS, NO_SIDES
 from pairscore.display import did_you_mean, first_few, plural
 from pairscore.errors import PairscoreError, number_between, whole_number
+from pairscore.files.atomic import atomic_write
 from pairscore.files.tables import stored_table, warn_of
 from pairscore.files.text_columns import likely_id
-from pairscore.files.typed import NewSheet, fill_workbook, first_sheet
-from pairscore.files.write import atomic_write, fill_table
+from pairscore.files.workbooks import NewSheet, fill_workbook, first_sheet
+from pairscore.files.write import fill_table
 
 MOST_REPEATS = 1 / 3  # first and second times of repeats are in the outer thirds of the order
 MOST_RESTARTS = 20

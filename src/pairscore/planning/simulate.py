@@ -11,7 +11,8 @@ import numpy as np
 
 from pairscore.data.votes import Votes
 from pairscore.errors import PairscoreError
-from pairscore.files.write import atomic_write, fill_table
+from pairscore.files.atomic import atomic_write
+from pairscore.files.write import fill_table
 from pairscore.records import json_text
 from pairscore.theory.population import Population
 

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from pairscore.display import same_digits
 from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Wording
-from pairscore.files.write import atomic_write
+from pairscore.files.atomic import atomic_write
 from pairscore.model.regression import RankRegression
 from pairscore.parallel import ALONE, Workers
 from pairscore.report import charts, words

@@ -13,7 +13,7 @@ from pairscore.core.sums import Range
 from pairscore.data.items import LARGEST_NUMBER
 from pairscore.errors import PairscoreError
 from pairscore.files.archive import INTEGER, DamagedFileError, Field, faults_of, read_archive
-from pairscore.files.write import atomic_write
+from pairscore.files.atomic import atomic_write
 from pairscore.streaming.passes import FirstSums, Sample
 
 # of the first sums

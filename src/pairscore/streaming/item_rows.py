@@ -20,9 +20,9 @@ from pairscore.data.recipe import Recipe
 from pairscore.data.tables import ID_COLUMN, Column, Columns, as_frame, column_of, ids_of
 from pairscore.display import did_you_mean, first_few, shown
 from pairscore.errors import PairscoreError
+from pairscore.files.numbers import ANY_NUMBER, NUMERIC_SHARE
 from pairscore.files.partitions import FilePartition, Partition, import_arrow, is_text, partitions
-from pairscore.files.sheets import composed, without_blanks
-from pairscore.files.source import ANY_NUMBER, NUMERIC_SHARE
+from pairscore.files.tables import composed, without_blanks
 from pairscore.streaming.rows import Layout, located
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from tempfile import gettempdir
 from typing import Any
 
 from pairscore.errors import PairscoreError
+from pairscore.files.atomic import scratch_folder
 from pairscore.files.partitions import REASON_LENGTH
-from pairscore.files.source import scratch_folder
 
 
 class ScratchError(PairscoreError):

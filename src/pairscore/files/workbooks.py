@@ -1,0 +1,314 @@
+"""Workbooks: a sheet as a plain CSV file, and new workbooks."""
+
+import datetime
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from html import escape
+from math import isfinite
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+import numpy as np
+
+from pairscore.display import did_you_mean, first_few
+from pairscore.errors import PairscoreError
+from pairscore.files.atomic import scratch_folder
+from pairscore.files.numbers import find_signs
+from pairscore.files.sheets import HEAD_ROWS, Row, Sheet, header_place, tidy
+from pairscore.files.source import Kept, refuse_device
+from pairscore.files.workbook_sizes import refuse_oversized
+
+OFFICE = "http://schemas.openxmlformats.org"
+MAIN = f"{OFFICE}/spreadsheetml/2006/main"
+RELATIONS = f"{OFFICE}/officeDocument/2006/relationships"
+MOST_ROWS = 2**20 - 1  # of a sheet, below the header
+MOST_LETTERS = 31  # of a sheet's name
+NO_XML = {code: None for code in range(32) if code not in (9, 10, 13)}  # signs that XML has not
+
+
+@contextmanager
+def sheet_as_csv(
+    path: Path,
+    sheet: str | None,
+    identifiers: Collection[str],
+    na: Collection[str],
+    decimal: str | None,
+    say: Callable[[str], None],
+    shown: str,
+) -> Iterator[Sheet]:
+    """A sheet of a workbook as a plain CSV file; the first one that has a table if none is named.
+
+    Numbers get the ``decimal`` sign, or that of the numbers in cells of text, so that all have one.
+    """
+    book = open_workbook(path, shown)
+    names = sheets_of(book)
+    if sheet is None or (isinstance(sheet, Kept) and sheet not in names):
+        sheet = names[0]
+        if len(names) > 1:
+            say(f"{shown!r} has the sheets {first_few(map(repr, names))}; {sheet!r} was read.")
+    elif sheet not in names and len(names) == 1:
+        say(f"{shown!r} has no sheet {sheet!r}; {names[0]!r} was read.")
+        sheet = names[0]
+    elif sheet not in book.sheet_names:
+        raise PairscoreError(
+            f"{shown!r} has no sheet {sheet!r}; it has"
+            f" {first_few(map(repr, book.sheet_names), 8)}.{did_you_mean(sheet, book.sheet_names)}"
+        )
+    with scratch_folder() as folder:
+        rows = _sheet_rows(book, sheet, decimal)
+        yield tidy(iter(rows), Sheet(folder / "plain", "\t", sheet), identifiers, na)
+
+
+@dataclass(frozen=True)
+class Workbook:
+    """A workbook whose sheets are read when they are asked for; ``shown`` is its name."""
+
+    book: Any
+    shown: str
+
+    @property
+    def sheet_names(self) -> list[str]:
+        return list(self.book.sheet_names)
+
+    @property
+    def sheets_metadata(self) -> list[Any]:
+        return list(self.book.sheets_metadata)
+
+    def get_sheet_by_name(self, name: str) -> Any:
+        """A sheet, or one sentence where it is damaged."""
+        with as_workbook(self.shown), without_panic_text():
+            return self.book.get_sheet_by_name(name)
+
+
+@contextmanager
+def without_panic_text() -> Iterator[None]:
+    """Keep calamine from writing to standard error where it fails: the sentence says all."""
+    try:
+        kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    except OSError:  # there is no standard error
+        yield
+        return
+    try:
+        os.dup2(nothing, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
+
+
+@contextmanager
+def as_workbook(shown: str) -> Iterator[None]:
+    """Say in one sentence that a workbook cannot be read."""
+    from python_calamine import CalamineError, PasswordError
+
+    try:
+        yield
+    except PasswordError:
+        reason = "it has a password"
+    except PairscoreError:
+        raise
+    except (CalamineError, OSError, ValueError, OverflowError) as error:
+        reason = str(error).splitlines()[0] if str(error) else "it is damaged"
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # which calamine's language has for faults
+            raise
+        reason = "it is damaged"
+    else:
+        return
+    raise PairscoreError(
+        f"{shown!r} cannot be read as a workbook ({reason}); save it again as .xlsx or .csv."
+    )
+
+
+def open_workbook(path: Path, shown: str) -> Workbook:
+    """The workbook, or one sentence where it cannot be read or would take too much memory."""
+    from python_calamine import CalamineWorkbook
+
+    refuse_device(path)
+    with as_workbook(shown):
+        refuse_oversized(path, shown)
+        with without_panic_text():
+            return Workbook(CalamineWorkbook.from_path(path), shown)
+
+
+def sheets_of(book: Any) -> list[str]:
+    """The sheets that have a table, hidden ones last; at least one row below the names."""
+    hidden = {
+        sheet.name for sheet in book.sheets_metadata if not str(sheet.visible).endswith(".Visible")
+    }
+    names = sorted(book.sheet_names, key=hidden.__contains__)
+    if not names:
+        raise PairscoreError(f"{book.shown!r} has no sheets; save it again as .xlsx or .csv.")
+    tables = [name for name in names if book.get_sheet_by_name(name).height > 1]
+    return tables or names
+
+
+def first_sheet(named: Sequence[str]) -> str | None:
+    """The sheet of the items among those that were named."""
+    return named[0] if named else None
+
+
+def column_names(book: Any, sheet: str) -> list[str]:
+    """The names of the columns of a sheet."""
+    head = _sheet_rows(book, sheet, ".")[:HEAD_ROWS]
+    return head[header_place([cells for _, cells in head])][1] if head else []
+
+
+def _sheet_rows(book: Any, sheet: str, decimal: str | None) -> list[Row]:
+    with as_workbook(book.shown):
+        cells = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
+    sign = decimal or _sign_in_text(cells)
+    return [(place, [_cell_text(cell, sign) for cell in row]) for place, row in enumerate(cells, 1)]
+
+
+def _sign_in_text(cells: list[list[Any]]) -> str:
+    """The decimal sign of numbers that are text; those that are numbers have none."""
+    columns = {
+        str(place): [cell if isinstance(cell, str) else "1" for cell in column]
+        for place, column in enumerate(zip(*cells, strict=True))
+    }
+    with suppress(PairscoreError):  # unclear
+        return find_signs(columns, "").decimal
+    return "."
+
+
+def _cell_text(cell: Any, decimal: str) -> str:
+    """A cell as a CSV file has it: truth is 0 or 1, a whole number has no decimal sign."""
+    if isinstance(cell, bool):
+        return str(int(cell))
+    if isinstance(cell, float):
+        whole = cell.is_integer() and abs(cell) < 1e15
+        return str(int(cell)) if whole else repr(cell).replace(".", decimal)
+    if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
+        return str(cell.date())
+    return str(cell)
+
+
+# -- new workbooks ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NewSheet:
+    """A sheet of a workbook: its name, its columns, and the words that cells of some may hold."""
+
+    name: str
+    columns: Mapping[str, np.ndarray]
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def fill_workbook(temporary: Path, sheets: Sequence[NewSheet]) -> None:
+    """Write sheets to the file ``temporary`` as a workbook (.xlsx) that any spreadsheet opens.
+
+    Numbers are numbers and everything else is text, so that ids such as 007 stay. The header stays
+    in view. The same sheets give the same bytes.
+    """
+    numbers = range(1, len(sheets) + 1)
+    parts = {
+        "[Content_Types].xml": _content_types(numbers),
+        "_rels/.rels": _relations({1: ("officeDocument", "xl/workbook.xml")}),
+        "xl/workbook.xml": _workbook([_sheet_name(sheet.name) for sheet in sheets]),
+        "xl/_rels/workbook.xml.rels": _relations(
+            {n: ("worksheet", f"worksheets/sheet{n}.xml") for n in numbers}
+        ),
+        **{f"xl/worksheets/sheet{n}.xml": _sheet_xml(sheets[n - 1]) for n in numbers},
+    }
+    with ZipFile(temporary, "w", ZIP_DEFLATED) as file:
+        for name, text in parts.items():
+            header = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+            info = ZipInfo(name)  # its date is fixed
+            info.compress_type = ZIP_DEFLATED
+            file.writestr(info, (header + text).encode())
+
+
+def _sheet_name(name: str) -> str:
+    if not 0 < len(name) <= MOST_LETTERS or set(name) & set("[]:*?/\\") or name != name.strip(" '"):
+        raise PairscoreError(
+            f"a sheet cannot be called {name!r}; use at most {MOST_LETTERS} letters, none of"
+            " []:*?/\\."
+        )
+    return name
+
+
+def _content_types(numbers: Iterable[int]) -> str:
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    sheets = "".join(
+        f'<Override PartName="/xl/worksheets/sheet{n}.xml" ContentType="{kind}.worksheet+xml"/>'
+        for n in numbers
+    )
+    return (
+        f'<Types xmlns="{OFFICE}/package/2006/content-types">'
+        '<Default Extension="xml" ContentType="application/xml"/><Default Extension="rels"'
+        ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
+        f"{sheets}</Types>"
+    )
+
+
+def _relations(targets: Mapping[int, tuple[str, str]]) -> str:
+    links = "".join(
+        f'<Relationship Id="rId{n}" Type="{RELATIONS}/{kind}" Target="{target}"/>'
+        for n, (kind, target) in targets.items()
+    )
+    return f'<Relationships xmlns="{OFFICE}/package/2006/relationships">{links}</Relationships>'
+
+
+def _workbook(names: Sequence[str]) -> str:
+    if len({name.casefold() for name in names}) < len(names):
+        raise PairscoreError("two sheets of a workbook have the same name; call them differently.")
+    sheets = "".join(
+        f'<sheet name="{escape(name)}" sheetId="{n}" r:id="rId{n}"/>'
+        for n, name in enumerate(names, 1)
+    )
+    views = "<bookViews><workbookView/></bookViews>"  # which the frozen header belongs to
+    all_sheets = f"<sheets>{sheets}</sheets>"
+    return f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONS}">{views}{all_sheets}</workbook>'
+
+
+def _sheet_xml(sheet: NewSheet) -> str:
+    names, columns = [*sheet.columns], [np.asarray(one) for one in sheet.columns.values()]
+    n_rows = len(columns[0])
+    if n_rows > MOST_ROWS:
+        raise PairscoreError(
+            f"a sheet holds {MOST_ROWS:,} rows, and {sheet.name!r} has {n_rows:,}; write a .csv"
+            " file."
+        )
+    lines = [names, *zip(*(column.tolist() for column in columns), strict=True)]
+    letters = [_letters(place) for place in range(len(names))]
+    rows = "".join(
+        f'<row r="{n}">'
+        + "".join(_cell(value, f"{at}{n}") for at, value in zip(letters, line, strict=True))
+        + "</row>"
+        for n, line in enumerate(lines, 1)
+    )
+    rules = "".join(
+        '<dataValidation type="list" allowBlank="1" showErrorMessage="1"'
+        f' sqref="{letters[names.index(name)]}2:{letters[names.index(name)]}{n_rows + 1}">'
+        f'<formula1>"{escape(",".join(words), quote=False)}"</formula1></dataValidation>'
+        for name, words in sheet.choices.items()
+    )
+    rules = f'<dataValidations count="{len(sheet.choices)}">{rules}</dataValidations>' * bool(rules)
+    return (
+        f'<worksheet xmlns="{MAIN}"><sheetViews><sheetView workbookViewId="0">'
+        '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView>'
+        f'</sheetViews><cols><col min="1" max="{len(names)}" width="16" customWidth="1"/></cols>'
+        f"<sheetData>{rows}</sheetData>{rules}</worksheet>"
+    )
+
+
+def _letters(place: int) -> str:
+    """The name of a column: A for 0, ..., AA for 26."""
+    before, last = divmod(place, 26)
+    return (_letters(before - 1) if before else "") + chr(ord("A") + last)
+
+
+def _cell(value: Any, at: str) -> str:
+    if value is None or value == "" or value != value:
+        return ""
+    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+        return f'<c r="{at}"><v>{value!r}</v></c>'
+    text = escape(str(value).translate(NO_XML), quote=False)
+    return f'<c r="{at}" t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
