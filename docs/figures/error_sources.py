@@ -11,7 +11,7 @@ import sys
 import numpy as np
 
 from pairscore import Population
-from pairscore.planning import error_sources_chart
+from pairscore.paper.error_sources import error_sources_chart
 from pairscore.theory import decompose, decomposition_rows
 
 GROWING = [(n, int(np.ceil(n * np.log(n)))) for n in (100, 200, 400, 800, 1600, 3200)]

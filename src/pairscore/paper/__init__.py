@@ -2,7 +2,8 @@
 
 Start with ``experiments``: the cells of the figures, the N needed and the predictions. Then
 ``run`` (the command: what is missing is computed, and a stopped run goes on), ``scenarios`` (rows
-of figures 1, 9 and 10), ``rows`` (curves and measures), ``claims`` with ``verdicts`` (each sentence
+of figures 1, 9 and 10), ``error_sources`` (the chart of a decomposition), ``rows`` (curves and
+measures), ``claims`` with ``verdicts`` (each sentence
 of the paper, judged by a rule), ``figures`` with ``panels``, and ``page``.
 
 Imports: display, errors, choices, metrics, parallel, data, files, core, model, theory, planning.

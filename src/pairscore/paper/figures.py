@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pairscore.files.atomic import write_whole
+from pairscore.paper.error_sources import error_sources_figure
 from pairscore.paper.panels import (
     METHOD_LOOK,
     NAMES,
@@ -31,7 +32,6 @@ from pairscore.paper.panels import (
 )
 from pairscore.paper.rows import Row, levels, select, with_numbers
 from pairscore.planning.charts import empty_figure, quiet_frame
-from pairscore.planning.error_sources import error_sources_figure
 
 WIDTH = 6.4
 LETTERS = 9

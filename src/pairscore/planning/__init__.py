@@ -1,13 +1,12 @@
 """How many items and how many comparisons a study needs.
 
-Start with ``planner``: ``plan`` and the search for sizes. ``study`` holds a plan, ``question``
-checks what is asked, ``pilot`` estimates the noise from a first few comparisons, ``text`` puts a
-plan in words and in plain values, ``charts`` draws it and has the start of every chart of the
-package. ``pairs`` makes the comparisons that a plan asks for, as sheets for the judges. Two modules
-turn what theory computes into files, because theory itself touches none: ``simulate`` writes a
-simulated study, ``error_sources`` draws a decomposition.
+Start with ``planner``: ``plan``, what it is asked, and the search for sizes. ``pilot`` estimates
+the noise from a first few comparisons, ``text`` puts a plan in words and in plain values,
+``charts`` draws it and has the start of every chart of the package. ``pairs`` makes the comparisons
+that a plan asks for, as sheets for the judges. ``simulate`` writes a simulated study, because
+theory touches no files.
 
-Documented names are also here: ``from pairscore.planning import error_sources_chart``.
+Documented names are also here: ``from pairscore.planning import plan_chart``.
 
 Imports: display, errors, choices, records, data, files, core, theory.
 """
@@ -16,10 +15,9 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "Plan": "study",
+    "Plan": "planner",
     "PairDesign": "pairs",
     "design_pairs": "pairs",
-    "error_sources_chart": "error_sources",
     "plan_chart": "charts",
     "simulate_study": "simulate",
 }

@@ -33,7 +33,7 @@ from pairscore.model.items import known_items
 from pairscore.model.predict import linear_scores
 from pairscore.model.regression import RankRegression
 from pairscore.parallel import ALONE, Workers
-from pairscore.planning.question import correlation_eigenvalues
+from pairscore.planning.planner import correlation_eigenvalues
 from pairscore.report.words import option_words
 from pairscore.theory.integrals import best_share, spread_for_noise
 from pairscore.theory.predicted_error import ErrorLaw

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from pairscore import PairscoreError
-from pairscore.planning.error_sources import error_sources_chart
+from pairscore.paper.error_sources import error_sources_chart
 from pairscore.theory.decomposition import (
     Decomposition,
 )
