@@ -6,7 +6,7 @@ import pytest
 from pairscore import Comparisons
 from pairscore.core.links import get_link
 from pairscore.core.scale import NO_RIDGE
-from pairscore.estimators.closed_form import ClosedFormEquations, ScaledClosedForm
+from pairscore.estimators.closed_form_covariance import ClosedFormEquations, ScaledClosedForm
 from pairscore.estimators.fit_data import TableData, jackknife_of_items
 from pairscore.estimators.likelihood import LikelihoodEquations
 from pairscore.estimators.pair_sums import NoSums, sum_equations

@@ -20,11 +20,8 @@ from pairscore.errors import (
     PairsNotRandomWarning,
     SeparationWarning,
 )
-from pairscore.estimators.closed_form import (
-    ClosedFormEquations,
-    ScaledClosedForm,
-    fit_closed_form,
-)
+from pairscore.estimators.closed_form import fit_closed_form
+from pairscore.estimators.closed_form_covariance import ClosedFormEquations, ScaledClosedForm
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.pair_sums import sum_equations
 from pairscore.estimators.settings import Settings
@@ -90,7 +87,7 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side, mo
         captured["jacobian"] = jacobian
         return sandwich(jacobian, *rest)
 
-    monkeypatch.setattr("pairscore.estimators.closed_form.sandwich", spy)
+    monkeypatch.setattr("pairscore.estimators.closed_form_covariance.sandwich", spy)
     data, _ = Comparisons.from_frames(X, frame, covariance_items=np.arange(4000, 8000))
     fitted = fit_closed_form(
         TableData(data, side), Settings(method, get_link("logit"), side_effect=side)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pairscore import Comparisons
 from pairscore.core.links import get_link
 from pairscore.core.scale import NO_RIDGE
-from pairscore.estimators.closed_form import ClosedFormEquations, ScaledClosedForm
+from pairscore.estimators.closed_form_covariance import ClosedFormEquations, ScaledClosedForm
 from pairscore.estimators.fit_data import CountTask, Cut, Selection, TableData, WholeBlock
 from pairscore.estimators.likelihood import LikelihoodEquations
 from pairscore.estimators.null_space import PlacesTask

@@ -7,7 +7,8 @@ Start with ``closed_form``: eqs. 3-4 of the paper.
     item_table     sums over the rows of the item table
     pair_sums      sums over pairs for the covariance of an estimate
     checks         what cannot be fitted
-    closed_form    split, pooled and paired: the direction by eq. 3, then its length, then both
+    closed_form    split, pooled and paired: the direction by eq. 3, then its length
+    closed_form_covariance  the covariance of both
     likelihood     maximum likelihood, in memory or by passes
     separation     which comparisons are explained where the likelihood has no maximum
     recession      what separated comparisons say of the parameters: intervals with open ends

@@ -117,3 +117,13 @@ def refuse_weights(low: float, high: float) -> None:
             f"weights go from {low:.3g} to {high:.3g}, too far apart to compute with; divide them"
             " by their mean."
         )
+
+
+def refuse_few_items(n: int, d: int) -> None:
+    """`split` needs more items than features for its covariance."""
+    if n < d + 3:
+        raise PairscoreError(
+            f"method='split' needs at least {d + 3} items for the covariance of"
+            f" {plural(d, 'feature')} but has {n}; add items that occur in no comparison, name"
+            " some with covariance_items=, or use method='pooled'."
+        )

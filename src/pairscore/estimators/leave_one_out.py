@@ -24,7 +24,7 @@ from pairscore.core.ties import OutcomeLaw
 from pairscore.display import plural
 from pairscore.errors import ManyFeaturesWarning
 from pairscore.estimators.agreement import linear_predictor
-from pairscore.estimators.closed_form import residual_factors
+from pairscore.estimators.closed_form_covariance import residual_factors
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons

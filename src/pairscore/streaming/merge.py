@@ -18,16 +18,18 @@ from pairscore.errors import (
 )
 from pairscore.estimators.checks import refuse_too_many_features
 from pairscore.estimators.closed_form import (
-    ClosedFormSums,
     Direction,
-    ScaledClosedForm,
-    closed_covariance,
     closed_estimate,
     freedom_in_sample,
-    guard_variance,
-    meat_net_of,
     overfit_guard,
     scale_ridge,
+)
+from pairscore.estimators.closed_form_covariance import (
+    ClosedFormSums,
+    ScaledClosedForm,
+    closed_covariance,
+    guard_variance,
+    meat_net_of,
 )
 from pairscore.estimators.criteria import Likelihood, no_likelihood
 from pairscore.estimators.likelihood import (

@@ -26,15 +26,12 @@ from pairscore.core.sandwich import PairContributions
 from pairscore.core.scale import NO_RIDGE, Scale, ScaleLoss
 from pairscore.core.sums import Sums
 from pairscore.errors import PairscoreError
-from pairscore.estimators.closed_form import (
+from pairscore.estimators.closed_form import Direction, NetSums, closed_direction, first_scale
+from pairscore.estimators.closed_form_covariance import (
     ClosedFormEquations,
     ClosedFormSums,
     ClosedFormTerms,
-    Direction,
-    NetSums,
     ScaledClosedForm,
-    closed_direction,
-    first_scale,
 )
 from pairscore.estimators.fit_data import Along, Tile, jackknife_of_items
 from pairscore.estimators.item_table import SecondHalfSums
