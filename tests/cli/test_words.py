@@ -13,7 +13,7 @@ from pairscore.cli.words import folded, ranking_text, translate
 from pairscore.display import text_table
 from pairscore.files.tables import read_table
 from pairscore.files.write import write_table
-from pairscore.model.scales import scale_of
+from pairscore.model.score_scales import scale_of
 from tests.cli.running import run
 from tests.model.test_ranks import fitted
 

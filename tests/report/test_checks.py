@@ -12,7 +12,7 @@ from pairscore import Comparisons, RankRegression
 from pairscore.core.links import get_link
 from pairscore.core.whitening import whiten
 from pairscore.errors import PairscoreWarning, SeparationWarning
-from pairscore.model.predict import expected_outcomes
+from pairscore.evaluation.residuals import expected_outcomes
 from pairscore.report.checks import (
     COINS,
     TILT,

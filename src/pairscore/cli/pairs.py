@@ -259,7 +259,7 @@ def show_notes(texts: Iterable[str]) -> None:
 def rank_compared(fit: "Fit", items: Path | None, **asked: Any) -> dict[str, Any]:
     """The ranking of the items of a fit without features, as columns."""
     from pairscore.data.tables import Columns
-    from pairscore.model.items import items_of_fit
+    from pairscore.model.item_lookup import items_of_fit
     from pairscore.model.ranks import rank_items
 
     if items is not None:
@@ -546,7 +546,7 @@ def predict(
     from pairscore.files.study import find_id_for_pairs, read_new_items, read_pairs
     from pairscore.files.write import write_table
     from pairscore.model.file import load_model
-    from pairscore.model.items import items_of_fit
+    from pairscore.model.item_lookup import items_of_fit
     from pairscore.model.predict import pair_chances
     from pairscore.records import row_records
 

@@ -206,7 +206,7 @@ def with_id_name(ranking: dict[str, Any], name: str | None) -> dict[str, Any]:
 def ranking_text(ranking: dict[str, Any], fit: Any, scale: str, id_name: str = "id") -> str:
     """The first items of a ranking as a table for the screen; ``id_name`` is the user's word."""
     from pairscore.display import same_digits, text_table
-    from pairscore.model.scales import scale_of
+    from pairscore.model.score_scales import scale_of
     from pairscore.model.summary import interval_in_words
     from pairscore.records import row_records
 

@@ -18,7 +18,7 @@ from pairscore.estimators.criteria import NO_MAXIMUM, Likelihood, kept_likelihoo
 from pairscore.estimators.results import Fit
 from pairscore.model.categories import shown_coefficients
 from pairscore.model.contrasts import TEST_REMEDIES, JointTest, effects_of_fit, wald_test
-from pairscore.model.intervals import ITEM_ROBUST
+from pairscore.model.inference import ITEM_ROBUST
 from pairscore.model.regression import RankRegression
 from pairscore.records import plain
 

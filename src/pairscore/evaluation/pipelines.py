@@ -23,8 +23,8 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import Fit
-from pairscore.model.differences import Difference, pair_differences
-from pairscore.model.items import pairs_of_ids, single_item
+from pairscore.model.item_differences import Difference, pair_differences
+from pairscore.model.item_lookup import pairs_of_ids, single_item
 from pairscore.model.regression import RankRegression
 from pairscore.model.summary import Summary
 

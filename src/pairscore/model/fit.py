@@ -35,8 +35,9 @@ from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.results import Estimate, Fit, ItemEffectsTest, Note
 from pairscore.estimators.ridge import RidgeCurve, choose_ridge
 from pairscore.estimators.settings import Settings
-from pairscore.model.intervals import allow_for_judges, choose_inference, judge_facts
-from pairscore.model.notes import extreme_items_of, feature_notes, odd_comparisons, side_notes
+from pairscore.model.inference import allow_for_judges, choose_inference, judge_facts
+from pairscore.model.notes import feature_notes, side_notes
+from pairscore.model.odd_data import extreme_items_of, odd_comparisons
 from pairscore.model.open_directions import (
     ComparedItems,
     ComparedRows,
@@ -46,7 +47,7 @@ from pairscore.model.open_directions import (
     without_part,
 )
 from pairscore.model.predict import fitted_scores, item_scores
-from pairscore.model.record import record_of
+from pairscore.model.provenance import record_of
 from pairscore.parallel import ALONE, Workers
 
 NOBODY_KNOWN = "a matrix of differences does not say who was compared"

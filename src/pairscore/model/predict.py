@@ -2,18 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
 
 from pairscore.core.normal_average import averaged_probabilities
-from pairscore.core.ties import OutcomeLaw, share_of_coin
+from pairscore.core.ties import OutcomeLaw
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
-from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, ItemEffects, KnownItems
-from pairscore.model.items import known_items, refuse_unknown_abilities
+from pairscore.model.item_lookup import known_items, refuse_unknown_abilities
 
 Outcomes = tuple[np.ndarray, np.ndarray, np.ndarray]
 KEPT_SCORES = 5000  # of compared items, evenly spaced in rank: size of a file against places
@@ -229,38 +227,6 @@ def outcome_probabilities(fit: Fit, data: Comparisons, law: OutcomeLaw | None = 
     if fit.item_effects is None or fit.item_effects.free:
         return law.probabilities(scores)
     return averaged_probabilities(law, scores, difference_spread(fit, data))
-
-
-def share_correct(data: Comparisons, predicted: np.ndarray, weight: Any = None) -> float:
-    """Share of decided comparisons whose outcome (-1, 1) is the ``predicted`` one (M,)."""
-    amount = data.amount if weight is None else data.amount * weight
-    decided = (data.outcome != 0) & (amount > 0)
-    if not decided.any():
-        raise PairscoreError(
-            "every comparison is a tie, so there is nothing to score; give some with a winner."
-        )
-    correct = predicted[decided] == data.outcome[decided]
-    return float(np.average(correct, weights=amount[decided]))
-
-
-def expected_outcomes(fit: Fit, data: Comparisons) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of each outcome (1, 1/2 of a tie, 0) by the fit, both of shape (M,).
-
-    Where ties have a parameter, their probability is in both. Where they count as half wins, the
-    mean is the link's, and the variance that of a coin times the share that the ties of these
-    comparisons leave of it. Where they are left out, the others are coins, and nothing else than a
-    tie was expected of a tie: mean 1/2, variance 0.
-    """
-    _, tie, win = outcome_probabilities(fit, data, replace(fit.outcome_law, scale=1.0))
-    mean = win + 0.5 * tie
-    variance = np.maximum(win + 0.25 * tie - mean**2, 0.0)
-    if fit.ties == "half":
-        variance = variance * share_of_coin(mean, data.outcome, data.amount)
-    if fit.ties == "drop":
-        tied = data.outcome == 0
-        mean = np.where(tied, 0.5, mean)
-        variance = np.where(tied, 0.0, variance)
-    return mean, variance
 
 
 def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndarray]:

@@ -10,14 +10,14 @@ import numpy as np
 
 from pairscore.core.quantiles import scheffe_width
 from pairscore.data.items import Items, feature_keys, table_like
+from pairscore.effects.open_abilities import ability_ends
 from pairscore.errors import PairscoreError
 from pairscore.estimators.recession import MOST_CONTRASTS
 from pairscore.estimators.results import OPEN_SHARE, Fit, KnownItems
-from pairscore.model.intervals import ability_intervals
-from pairscore.model.items import refuse_unknown_abilities
+from pairscore.model.item_lookup import refuse_unknown_abilities
 from pairscore.model.open_directions import OpenPart, named_groups, without_open_part
 from pairscore.model.predict import contrast_errors, linear_scores
-from pairscore.model.scales import average_score, scale_of
+from pairscore.model.score_scales import average_score, scale_of
 
 # Each rank interval compares an item with at most this many others: time against ranks to 1/5000.
 REFERENCE_ITEMS = 5000
@@ -70,7 +70,8 @@ def rank_pieces(
     simultaneous : bool
         Whether all intervals hold together.
     scale : str
-        What scores and their intervals are shown on (see ``pairscore.model.scales.scale_of``).
+        What scores and their intervals are shown on: see
+        :func:`~pairscore.model.score_scales.scale_of`.
 
     Returns
     -------
@@ -402,7 +403,7 @@ class OpenAbilities:
         effects = fit.item_effects
         if effects is None or effects.component is None or fit.covariance is None:
             return None
-        low, high = ability_intervals(fit, width)
+        low, high = ability_ends(fit, width)
         return cls(low[known.row], high[known.row], effects.component[known.row])
 
     def surely(

@@ -10,6 +10,7 @@ import numpy as np
 from pairscore.core.quantiles import interval_width, p_in_words, z_and_p
 from pairscore.data.recipe import recipe_of
 from pairscore.display import first_few, html_text, text_table
+from pairscore.effects.open_abilities import ability_ends
 from pairscore.estimators.results import Fit
 from pairscore.model.categories import CategoryTerm, shown_coefficients
 from pairscore.model.contrasts import (
@@ -19,9 +20,9 @@ from pairscore.model.contrasts import (
     effect_intervals,
     statistic_name,
 )
-from pairscore.model.intervals import ability_intervals, intervals_in_words
-from pairscore.model.items import items_of_fit
-from pairscore.model.notes import FEWEST_OF_ITEM
+from pairscore.model.inference import intervals_in_words
+from pairscore.model.item_lookup import items_of_fit
+from pairscore.model.odd_data import FEWEST_OF_ITEM
 from pairscore.model.predict import item_scores, neutral_chance
 from pairscore.model.ranks import shared_ranks
 from pairscore.records import plain, row_records
@@ -554,7 +555,7 @@ def ability_columns(fit: Fit) -> dict[str, list[Any]]:
     order = np.argsort(-effects.effect, kind="stable")[: np.isfinite(effects.effect).sum()]
     ability = effects.effect[order]
     error = (effects.std_error if known else nothing)[order]
-    low, high = ability_intervals(fit, fit.width(0.95))
+    low, high = ability_ends(fit, fit.width(0.95))
     ids = order if effects.ids is None else effects.ids[order]
     with np.errstate(invalid="ignore"):  # a quasi-variance may be negative
         quasi_error = np.sqrt(quasi[order])

@@ -21,7 +21,7 @@ from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, pairing_of_data
 from pairscore.estimators.results import REACH
 from pairscore.evaluation.auto_fit import IN_WORDS, word_list
-from pairscore.model.predict import expected_outcomes
+from pairscore.evaluation.residuals import expected_outcomes
 from pairscore.model.regression import RankRegression
 from pairscore.report.items import (
     comparisons_per_item,

@@ -25,7 +25,7 @@ from pairscore.estimators.settings import Wording
 from pairscore.evaluation.measures import CalibrationBin, calibration_bins
 from pairscore.model.contrasts import WITH_RIDGE, effect_intervals
 from pairscore.model.regression import RankRegression
-from pairscore.model.scales import ScoreScale, average_line, scale_of
+from pairscore.model.score_scales import ScoreScale, average_line, scale_of
 from pairscore.model.summary import Summary
 from pairscore.parallel import ALONE, Workers
 from pairscore.passwords import without_password

@@ -17,9 +17,10 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, read_items, with_features
 from pairscore.data.recipe import apply_recipe, recipe_of
 from pairscore.errors import PairscoreError
-from pairscore.model.predict import expected_outcomes, neutral_chances
+from pairscore.evaluation.residuals import expected_outcomes
+from pairscore.model.predict import neutral_chances
 from pairscore.model.ranks import rank_pieces
-from pairscore.model.scales import ScoreScale
+from pairscore.model.score_scales import ScoreScale
 
 if TYPE_CHECKING:
     from pairscore.model.regression import RankRegression

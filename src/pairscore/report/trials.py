@@ -29,7 +29,7 @@ from pairscore.evaluation.held_out import (
     split_comparisons,
 )
 from pairscore.metrics import angle
-from pairscore.model.items import known_items
+from pairscore.model.item_lookup import known_items
 from pairscore.model.predict import linear_scores
 from pairscore.model.regression import RankRegression
 from pairscore.parallel import ALONE, Workers

@@ -16,15 +16,10 @@ from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.model.fit import keep_estimate, without_decisions
-from pairscore.model.intervals import choose_inference
-from pairscore.model.notes import (
-    alike_notes,
-    extreme_items,
-    feature_notes,
-    one_sided_notes,
-    side_notes,
-)
-from pairscore.model.record import record_of
+from pairscore.model.inference import choose_inference
+from pairscore.model.notes import feature_notes, side_notes
+from pairscore.model.odd_data import alike_notes, extreme_items, one_sided_notes
+from pairscore.model.provenance import record_of
 from pairscore.model.regression import RankRegression
 from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.connect import connected

@@ -44,9 +44,9 @@ from pairscore.estimators.penalty import ridge_is_weak
 from pairscore.estimators.results import Estimate
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.model.fit import fit_of, without_decisions
-from pairscore.model.intervals import choose_inference
+from pairscore.model.inference import choose_inference
 from pairscore.model.notes import feature_notes, side_notes
-from pairscore.model.record import record_of
+from pairscore.model.provenance import record_of
 from pairscore.model.regression import RankRegression
 from pairscore.streaming.rounds import (
     PAIR_SCALES,

@@ -35,7 +35,7 @@ from pairscore.files.archive import (
     read_json,
 )
 from pairscore.files.atomic import atomic_write
-from pairscore.model.notes import one_sided_notes
+from pairscore.model.odd_data import one_sided_notes
 from pairscore.streaming.data import Job, StreamData, StreamSource, fingerprint
 from pairscore.streaming.engines import bytes_of, local_engine
 from pairscore.streaming.passes import refuse_settings

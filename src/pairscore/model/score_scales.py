@@ -13,7 +13,7 @@ from pairscore.data.items import Items, table_like
 from pairscore.display import first_few
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit
-from pairscore.model.items import refuse_unknown_abilities
+from pairscore.model.item_lookup import refuse_unknown_abilities
 from pairscore.model.predict import item_scores
 
 AVERAGE = "the average compared item"

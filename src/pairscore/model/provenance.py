@@ -1,4 +1,4 @@
-"""The record of a fit: versions, the fingerprint of the data, and the command that was run."""
+"""Provenance of a fit: versions, the fingerprint of the data, and the command that was run."""
 
 import platform
 import shlex

@@ -1,9 +1,7 @@
-"""Intervals of a fit: which kind it has, and for which items and judges they hold."""
+"""Inference: which kind of intervals a fit has, and for which items and judges they hold."""
 
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import Comparisons
@@ -22,16 +20,6 @@ KINDS = {
     "model": "classical",
 }
 ITEM_ROBUST = (KINDS["items"], KINDS["items+judges"])
-
-
-def ability_intervals(fit: Fit, width: float) -> tuple[np.ndarray, np.ndarray]:
-    """Ends (N) of the intervals of abilities or item effects, ``width`` errors to either side.
-
-    Those of abilities that only a prior holds are open.
-    """
-    from pairscore.effects.open_abilities import ability_ends
-
-    return ability_ends(fit, width)
 
 
 def allow_for_judges(data: Comparisons, settings: Settings) -> Settings:

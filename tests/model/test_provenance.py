@@ -7,7 +7,7 @@ import pytest
 
 import pairscore
 from pairscore import Comparisons, RankRegression, load
-from pairscore.model.record import command_line, package_version
+from pairscore.model.provenance import command_line, package_version
 from tests.model.test_regression import ITEMS, VOTES, X
 
 

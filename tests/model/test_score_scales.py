@@ -6,7 +6,7 @@ import pytest
 from scipy.special import expit
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
-from pairscore.model.scales import scale_of
+from pairscore.model.score_scales import scale_of
 from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study
 from tests.golden.record import HERE
 from tests.model.test_predict import ranked_study
@@ -150,7 +150,7 @@ def test_the_scale_0_to_100_spans_the_compared_items_and_a_new_one_may_lie_outsi
 
 @pytest.mark.parametrize("grid", [10**6, 4096])
 def test_wins_of_100_are_the_mean_chance_against_every_compared_item(grid, monkeypatch):
-    monkeypatch.setattr("pairscore.model.scales.GRID", grid)
+    monkeypatch.setattr("pairscore.model.score_scales.GRID", grid)
     X, model = ranked_study()
     new = np.random.default_rng(1).normal(size=(5000, 3)) + 5.0
     scores, others = model.decision_function(new), model.decision_function(X)
