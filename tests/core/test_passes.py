@@ -220,22 +220,6 @@ def test_blas_has_one_thread_inside_and_as_many_as_before_outside():
         assert number() == {2}
 
 
-@pytest.mark.parametrize("has_kernels", [True, False])
-def test_shares_of_a_win_are_summed_and_not_cut(monkeypatch, has_kernels):
-    if not has_kernels:
-        monkeypatch.setattr(passes, "kernels", kernels_numpy)
-    left, right, outcome = np.array([0, 1, 2]), np.array([1, 2, 0]), np.array([0.5, -0.25, 1.0])
-    once = np.broadcast_to(1.0, 3)
-    net, exposures = passes.tally_pass(left, right, outcome, once, 3)
-    np.testing.assert_array_equal(net, [-0.5, -0.75, 1.25])
-    np.testing.assert_array_equal(exposures, [2, 2, 2])
-    whole = np.zeros((2, 3), dtype=np.int32)
-    for given in ((outcome, once), (np.sign(outcome), np.full(3, 0.5))):
-        with pytest.raises(TypeError, match="not whole"):
-            passes.tally_pass(left, right, *given, 3, tuple(whole))
-    assert not whole.any()
-
-
 # -- row numbers that are beyond their table -------------------------------------------------------
 
 

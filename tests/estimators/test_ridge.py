@@ -69,9 +69,8 @@ def splits_of(study, known, seed=3):
     rng, rank = np.random.default_rng(seed), np.arange(len(study.X))
     if not known:
         return list(deal_items(rows, pairs, rank, rng))
-    votes = study.comparisons
-    columns = votes.left, votes.right, votes.outcome, votes.count, study.amount
-    return list(deal_comparisons(rows, Cells.of_comparisons(*columns, pairs, rank), rng))
+    cells = Cells.of_comparisons(study.comparisons, pairs, rank)
+    return list(deal_comparisons(rows, cells, rng))
 
 
 def expand(rows, side):

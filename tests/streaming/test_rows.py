@@ -12,7 +12,7 @@ from pairscore.data.items import read_items
 from pairscore.data.votes import read_votes
 from pairscore.files.partitions import TablePartition, partitions
 from pairscore.streaming.item_files import read_item_table
-from pairscore.streaming.rows import Batch, Layout, RowReader, ids_only
+from pairscore.streaming.rows import Layout, RowReader, ids_only
 
 IDS = ["a", "b", "c", "d"]
 
@@ -62,10 +62,10 @@ def test_any_layout_is_read_as_in_memory(pairs, kind, words, amounts, other):
     reader = RowReader(ids_only(items), Layout.of_names(part.column_names(), {}))
     (batch,) = reader.batches(part)
     whole = read_votes(pa.table(votes), items)
-    for ours, theirs in zip(
-        batch[:4], (whole.left, whole.right, whole.outcome, whole.amount), strict=True
-    ):
-        np.testing.assert_array_equal(ours, theirs)
+    assert batch.is_plain == (not amounts)
+    for name in ("left", "right", "outcome", "weight"):
+        np.testing.assert_array_equal(getattr(batch, name), getattr(whole, name))
+    np.testing.assert_array_equal(batch.amount, whole.given_amount)
 
 
 def test_winners_may_be_ids_that_are_numbers():
@@ -152,10 +152,3 @@ def test_an_unknown_name_among_row_numbers_as_text_is_refused(ids, name):
     reader = RowReader(ids_only(items), Layout.of_names(part.column_names(), {}))
     with pytest.raises(PairscoreError, match=rf"row 2: 'left' is '{name}' \(unknown item\)"):
         list(reader.batches(part))
-
-
-def test_amounts_in_one_place_are_ones_only_where_they_are_1():
-    rows = np.arange(3)
-    for amount, expected in ((1.0, True), (2.0, False)):
-        batch = Batch(rows, rows + 1, np.ones(3), np.broadcast_to(amount, 3))
-        assert batch.has_ones == expected

@@ -9,6 +9,7 @@ Start with ``links``: how a difference of scores becomes a probability.
     decided_scale   what ties take from the chances of decided comparisons
     moments         total weight, mean and scatter of items
     row_blocks      a table of items, a block of rows at a time
+    amounts         how much comparisons count
     pair_graph      comparisons summed per item and per pair
     incidence       which items are in which rows
     own_columns     items that no other shares a column with

@@ -55,16 +55,18 @@ def add_tally(const index[::1] left, const index[::1] right, const number[::1] o
               const double[:] amount, whole[:] net, whole[:] exposures):
     """Net wins and exposures; a comparison of an item with itself is none.
 
-    Both may be columns of one array, fetched together; equal amounts may have a stride of zero.
+    Both may be columns of one array, fetched together. Where amounts are None, each counts once.
     """
     cdef Py_ssize_t m, a, b, n = min(net.shape[0], exposures.shape[0])
-    cdef whole won, times
-    cdef bint outside = False
+    cdef whole won, times = 1
+    cdef bint outside = False, differ = amount is not None
     with nogil:
         for m in range(left.shape[0]):
             if m + FAR < left.shape[0]:
                 FETCH(&net[left[m + FAR]]); FETCH(&net[right[m + FAR]])
-            a, b, times = left[m], right[m], <whole> amount[m]
+            a, b = left[m], right[m]
+            if differ:
+                times = <whole> amount[m]
             if is_outside(a, n) or is_outside(b, n):
                 outside = True
                 break
@@ -75,7 +77,7 @@ def add_tally(const index[::1] left, const index[::1] right, const number[::1] o
     refuse(outside)
 
 
-def difference_pass(const index[::1] left, const index[::1] right, const double[::1] scores,
+def subtract_scores(const index[::1] left, const index[::1] right, const double[::1] scores,
                     double[::1] difference):
     """Score of left minus score of right."""
     cdef Py_ssize_t m, n = scores.shape[0]
@@ -234,11 +236,11 @@ def sum_by_pair(const number[::1] outcome, const double[::1] amount, const int[:
                 double[:, ::1] lose):
     """Wins and losses of low for every pair, of comparisons sorted as above; how many pairs.
 
-    ``high`` (M) becomes that of pairs. One ``amount`` stands for all.
+    ``high`` (M) becomes that of pairs. Where amounts are None, each comparison counts once.
     """
     cdef Py_ssize_t i, m, row, s, p = -1, sides = win.shape[0]
-    cdef bint same = amount.shape[0] == 1
-    cdef double won, weight = amount[0] if same else 0.0
+    cdef bint differ = amount is not None
+    cdef double won, weight = 1.0
     with nogil:
         for i in range(start.shape[0] - 1):
             start[i] = <int> (p + 1)
@@ -250,7 +252,7 @@ def sum_by_pair(const number[::1] outcome, const double[::1] amount, const int[:
                         win[s, p], lose[s, p] = 0.0, 0.0
                 row = order[m] if order[m] >= 0 else -1 - order[m]
                 s = 1 if sides > 1 and order[m] < 0 else 0
-                if not same:
+                if differ:
                     weight = amount[row]
                 won = weight * (0.5 + 0.5 * (outcome[row] if order[m] >= 0 else -outcome[row]))
                 win[s, p] += won; lose[s, p] += weight - won
@@ -258,9 +260,9 @@ def sum_by_pair(const number[::1] outcome, const double[::1] amount, const int[:
     return p + 1
 
 
-def message_pass(const index[::1] start, const index[::1] high, const double[::1] weight,
-                 const double[::1] total, double[::1] to_low, double[::1] to_high,
-                 double[::1] sums):
+def pass_messages(const index[::1] start, const index[::1] high, const double[::1] weight,
+                  const double[::1] total, double[::1] to_low, double[::1] to_high,
+                  double[::1] sums):
     """A round of messages along pairs, in place, and their sums per item."""
     cdef Py_ssize_t i, p, n_items = min(total.shape[0], sums.shape[0])
     cdef double at_low, at_high, own, w

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pairscore.core.amounts import amounts_of_rows, some_amounts, times_amount
 from pairscore.core.links import Link
 from pairscore.core.sums import Sums
 from pairscore.core.threads import on_each, row_chunks
@@ -55,14 +56,14 @@ class Differences:
 
     @classmethod
     def of_comparisons(
-        cls, x: np.ndarray, outcome: np.ndarray, amount: np.ndarray
+        cls, x: np.ndarray, outcome: np.ndarray, amount: np.ndarray | None
     ) -> "Differences":
         """The comparisons themselves, or their distribution where they are many.
 
         Of five million comparisons, a scale and what follows from it take a fifth of the time.
         """
         if len(x) < MANY:
-            return cls(x, outcome, amount)
+            return cls(x, outcome, amounts_of_rows(amount, len(x)))
         largest = float(np.abs(x).max())
         return DifferenceSums.of_comparisons(x, outcome, amount, largest).points()
 
@@ -123,7 +124,7 @@ class DifferenceSums(Sums):
 
     @classmethod
     def of_comparisons(
-        cls, x: np.ndarray, outcome: np.ndarray, amount: np.ndarray, largest: float
+        cls, x: np.ndarray, outcome: np.ndarray, amount: np.ndarray | None, largest: float
     ) -> "DifferenceSums":
         """Of comparisons (M), none of which differs by more than ``largest``; in threads."""
 
@@ -131,19 +132,21 @@ class DifferenceSums(Sums):
             sums = cls.zero()
             for first in range(chunk.start, chunk.stop, AT_ONCE):
                 rows = slice(first, min(first + AT_ONCE, chunk.stop))
-                sums.add(x[rows], outcome[rows], amount[rows], largest)
+                sums.add(x[rows], outcome[rows], some_amounts(amount, rows), largest)
             return sums
 
         return sum(on_each(one, row_chunks(len(x), 1)), start=cls.zero())
 
-    def add(self, x: np.ndarray, outcome: np.ndarray, amount: np.ndarray, largest: float) -> None:
+    def add(
+        self, x: np.ndarray, outcome: np.ndarray, amount: np.ndarray | None, largest: float
+    ) -> None:
         """Add comparisons (M), in place; ``largest`` is that of all that are ever added."""
         place = _bins(x, largest)
         place += N_BINS * (outcome.astype(np.int64) + 1)
         values = amount
         for total in (self.amount, self.first, self.second, self.third):
             total += np.bincount(place, values, total.size).reshape(total.shape)
-            values = values * x
+            values = times_amount(x, values)
 
     def points(self) -> Differences:
         """Two points of each bin, which stand for its comparisons."""

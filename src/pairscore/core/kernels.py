@@ -3,11 +3,11 @@
 Chosen once, when pairscore is imported. NumPy takes two to five times as long:
 
     add_tally        wins less losses, and comparisons, of every item
-    difference_pass  score of left minus score of right
+    subtract_scores  score of left minus score of right
     add_at_ends      values of rows, summed for the items at both ends
     logistic_pass    the derivative of a logistic log-likelihood in every item's score
     neighbour_pass   features of neighbours, summed for every item
-    message_pass     a round of messages along pairs (item effects)
+    pass_messages    a round of messages along pairs (item effects)
 
 Compiled alone, because what else does it is written another way: ``sort_by_pair`` and
 ``sum_by_pair`` (comparisons summed per pair, else by SciPy's sparse arrays), ``term_pass`` (terms
@@ -18,11 +18,11 @@ try:
     from pairscore.core._kernels import (
         add_at_ends,
         add_tally,
-        difference_pass,
         logistic_pass,
-        message_pass,
         neighbour_pass,
+        pass_messages,
         sort_by_pair,
+        subtract_scores,
         sum_by_pair,
         term_pass,
     )
@@ -33,21 +33,21 @@ except ImportError:
         IS_COMPILED,
         add_at_ends,
         add_tally,
-        difference_pass,
         logistic_pass,
-        message_pass,
         neighbour_pass,
+        pass_messages,
+        subtract_scores,
     )
 
 __all__ = [
     "IS_COMPILED",
     "add_at_ends",
     "add_tally",
-    "difference_pass",
     "logistic_pass",
-    "message_pass",
     "neighbour_pass",
+    "pass_messages",
     "sort_by_pair",
+    "subtract_scores",
     "sum_by_pair",
     "term_pass",
 ]

@@ -1,11 +1,12 @@
 """The twins of the compiled loops in NumPy and SciPy, for machines without a compiler.
 
-Same arguments, same results up to rounding (tests/core/test_kernels.py). Row numbers that are in no
+Same arguments, same results up to rounding (tests/core/test_passes.py). Row numbers that are in no
 table are refused here as there: SciPy would not look at them.
 """
 
 import numpy as np
 
+from pairscore.core.amounts import times_amount
 from pairscore.errors import PairscoreError
 
 IS_COMPILED = False
@@ -30,21 +31,21 @@ def add_tally(
     left: np.ndarray,
     right: np.ndarray,
     outcome: np.ndarray,
-    amount: np.ndarray,
+    amount: np.ndarray | None,
     net: np.ndarray,
     exposures: np.ndarray,
 ) -> None:
     """Net wins and exposures, added; a comparison of an item with itself is none."""
     n = len(net)
     refuse_outside(n, left, right)
-    exposed = amount * (left != right)
+    exposed = times_amount((left != right).astype(float), amount)
     wins = exposed * outcome
     for total, of, sign in ((net, wins, -1), (exposures, exposed, 1)):
         both = np.bincount(left, of, n) + sign * np.bincount(right, of, n)
         np.add(total, both, out=total, casting="unsafe")
 
 
-def difference_pass(
+def subtract_scores(
     left: np.ndarray, right: np.ndarray, scores: np.ndarray, difference: np.ndarray
 ) -> None:
     """Score of left minus score of right, written to ``difference``."""
@@ -106,7 +107,7 @@ def neighbour_pass(
         sums[:, kind] += block @ X
 
 
-def message_pass(
+def pass_messages(
     start: np.ndarray,
     high: np.ndarray,
     weight: np.ndarray,

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from pairscore.core.amounts import total_of
 from pairscore.core.kernels_numpy import outside_table, refuse_outside
 from pairscore.core.passes import (
     add_net,
@@ -23,7 +24,6 @@ from pairscore.core.passes import (
     pair_pass,
     sum_at_ends,
     tally_pass,
-    total_of,
     turn_pairs,
 )
 from pairscore.core.row_blocks import centred_blocks
@@ -54,7 +54,11 @@ class Tally:
 
 
 def tally(
-    left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int
+    left: np.ndarray,
+    right: np.ndarray,
+    outcome: np.ndarray,
+    amount: np.ndarray | None,
+    n_items: int,
 ) -> Tally:
     """Sum the comparisons per item; those of an item with itself count in their number only.
 
@@ -64,12 +68,13 @@ def tally(
         Rows of the two items in the item table.
     outcome : array (M)
         1 if left won, -1 if right did, 0 for a tie: Y_m of the paper.
-    amount : array (M)
-        Weight times count of each comparison.
+    amount : array (M) or None
+        Weight times count of each comparison; None where every one counts once.
     n_items : int
         Rows of the item table, N.
     """
-    return Tally(*tally_pass(left, right, outcome, amount, n_items), total_of(amount))
+    sums = tally_pass(left, right, outcome, amount, n_items)
+    return Tally(*sums, total_of(amount, len(left)))
 
 
 @dataclass(frozen=True)
@@ -240,7 +245,7 @@ def aggregate_pairs(
     left: np.ndarray,
     right: np.ndarray,
     outcome: np.ndarray,
-    amount: np.ndarray,
+    amount: np.ndarray | None,
     n_items: int,
     keep_sides: bool = False,
 ) -> Pairs:

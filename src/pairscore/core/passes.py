@@ -11,6 +11,7 @@ from ``start[i]`` to ``start[i + 1]``, with the other item in ``high``.
 import numpy as np
 
 from pairscore.core import kernels
+from pairscore.core.amounts import amounts_of_rows, some_amounts
 from pairscore.core.kernels_numpy import refuse_outside
 from pairscore.core.links import Link, small_part
 from pairscore.core.threads import CHUNKS, on_each, row_chunks
@@ -24,7 +25,7 @@ def tally_pass(
     left: np.ndarray,
     right: np.ndarray,
     outcome: np.ndarray,
-    amount: np.ndarray,
+    amount: np.ndarray | None,
     n_items: int,
     into: TwoArrays | None = None,
 ) -> TwoArrays:
@@ -32,42 +33,31 @@ def tally_pass(
 
     Whole numbers hold no share of a win: outcomes and amounts must be whole for these.
     """
-    are_whole = is_whole(outcome) and is_whole(amount)
+    are_whole = is_whole(outcome) and (amount is None or is_whole(amount))
     if into is not None and into[0].dtype.kind == "i" and not are_whole:
         raise TypeError("whole numbers do not hold sums of outcomes or amounts that are not whole")
-    columns = *same_kind(left, right), as_outcomes(outcome), amount
+    left, right = same_kind(left, right)
+    outcome = as_outcomes(outcome)
     if into is not None:
-        kernels.add_tally(*columns, *into)
+        kernels.add_tally(left, right, outcome, amount, *into)
         return into
     # small, and both of an item side by side, because items come in any order
-    is_small = are_whole and counts_once(amount) and len(left) < 2**30
+    is_small = are_whole and amount is None and len(left) < 2**30
     kind = np.int32 if is_small else np.float64
 
     def one(rows: slice) -> np.ndarray:
         sums = np.zeros((n_items, 2), dtype=kind)
-        kernels.add_tally(*(column[rows] for column in columns), *sums.T)
+        columns = left[rows], right[rows], outcome[rows], some_amounts(amount, rows)
+        kernels.add_tally(*columns, *sums.T)
         return sums
 
     sums = np.sum(on_each(one, _chunks_beside(len(left), n_items)), axis=0)
     return sums[:, 0].astype(float), sums[:, 1].astype(float)
 
 
-def counts_once(amount: np.ndarray) -> bool:
-    """Whether every comparison counts once: then their amounts (M) are one number in memory."""
-    return bool(amount.strides == (0,) and len(amount) and amount[0] == 1)
-
-
 def is_whole(column: np.ndarray) -> bool:
-    """Whether all numbers are whole; without a pass where their kind or memory says so."""
-    if column.dtype.kind in "biu" or not len(column):
-        return True
-    some = column[:1] if column.strides == (0,) else column
-    return bool(np.array_equal(some, np.rint(some)))
-
-
-def total_of(amount: np.ndarray) -> float:
-    """The sum of amounts (M), without a pass where every comparison counts once."""
-    return float(len(amount) if counts_once(amount) else amount.sum())
+    """Whether all numbers are whole; without a pass where their kind says so."""
+    return column.dtype.kind in "biu" or bool(np.array_equal(column, np.rint(column)))
 
 
 def difference_pass(left: np.ndarray, right: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -75,7 +65,7 @@ def difference_pass(left: np.ndarray, right: np.ndarray, scores: np.ndarray) -> 
     (left, right), scores, difference = same_kind(left, right), doubles(scores), np.empty(len(left))
 
     def one(rows: slice) -> None:
-        kernels.difference_pass(left[rows], right[rows], scores, difference[rows])
+        kernels.subtract_scores(left[rows], right[rows], scores, difference[rows])
 
     on_each(one, row_chunks(len(left), 1))
     return difference
@@ -168,7 +158,7 @@ def pair_pass(
     left: np.ndarray,
     right: np.ndarray,
     outcome: np.ndarray,
-    amount: np.ndarray,
+    amount: np.ndarray | None,
     n_items: int,
     n_sides: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -178,33 +168,37 @@ def pair_pass(
     comparisons with low on the right are in the second row.
     """
     if not kernels.IS_COMPILED or max(len(left), n_items) >= 2**31 - 1:
-        return _pair_table((left, right, outcome, amount), n_items, n_sides)
+        return _pair_table(left, right, outcome, amount, n_items, n_sides)
     m, won = len(left), as_outcomes(outcome)
     order, high, place, low = (np.empty(m, dtype=np.int32) for _ in range(4))
     first, end = np.empty(n_items + 1, dtype=np.int64), np.empty(n_items, dtype=np.int64)
     kernels.sort_by_pair(*same_kind(left, right), place, low, end, order, high, first)
     del place, low
     start, win, lose = np.empty(n_items + 1, dtype=np.int32), *np.empty((2, n_sides, m))
-    same = counts_once(amount) or (m > 0 and np.all(amount == amount[0]))
-    n = kernels.sum_by_pair(
-        won, doubles(amount[:1] if same else amount), order, first, start, high, win, lose
-    )
+    each = None if amount is None else doubles(amount)
+    n = kernels.sum_by_pair(won, each, order, first, start, high, win, lose)
     if n == m or (n_sides == 1 and n > NEARLY_ALL * m):
         return start, high[:n], win[:, :n], lose[:, :n]
     return start, high[:n].copy(), win[:, :n].copy(), lose[:, :n].copy()
 
 
 def _pair_table(
-    columns: tuple[np.ndarray, ...], n_items: int, n_sides: int
+    left: np.ndarray,
+    right: np.ndarray,
+    outcome: np.ndarray,
+    amount: np.ndarray | None,
+    n_items: int,
+    n_sides: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The same without compiled loops, or of more rows than these count: a sparse triangle."""
     from scipy import sparse
 
-    left, right, outcome, amount = columns
     refuse_outside(n_items, left, right)
+    amount = amounts_of_rows(amount, len(left))
     distinct = left != right
     if not distinct.all():
-        left, right, outcome, amount = (column[distinct] for column in columns)
+        left, right, outcome = left[distinct], right[distinct], outcome[distinct]
+        amount = amount[distinct]
     swapped = left > right
     # wins and losses of low ride as real and imaginary part through one sort-and-sum of the pairs
     counts = np.empty(len(left), dtype=complex)
@@ -271,7 +265,7 @@ def message_pass(
     """
     sums = np.zeros(len(total))
     after = messages if in_place else (messages[0].copy(), messages[1].copy())
-    kernels.message_pass(start, high, weight, total, *after, sums)
+    kernels.pass_messages(start, high, weight, total, *after, sums)
     return (after[0], after[1]), sums
 
 

@@ -66,7 +66,8 @@ class Comparisons:
     weight, count, judge = _of_votes("weight"), _of_votes("count"), _of_votes("judge")
     sides_known, seed = _of_votes("sides_known"), _of_votes("seed")
     covariance_items, context = _of_votes("covariance_items"), _of_votes("context")
-    item_groups, amount = _of_votes("item_groups"), _of_votes("amount")
+    item_groups = _of_votes("item_groups")
+    amount, given_amount = _of_votes("amount"), _of_votes("given_amount")
 
     @property
     def outcome(self) -> np.ndarray:

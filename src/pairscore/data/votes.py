@@ -136,11 +136,16 @@ class Votes:
     @property
     def amount(self) -> np.ndarray:
         """How much each row counts: weight times count, shape (M,)."""
-        amount = np.broadcast_to(np.ones(1), len(self))  # no memory where every row counts once
-        for column in (self.weight, self.count):
-            if column is not None:
-                amount = amount * column
-        return amount
+        amount = self.given_amount
+        return np.broadcast_to(1.0, len(self)) if amount is None else amount
+
+    @property
+    def given_amount(self) -> np.ndarray | None:
+        """The same; None where there is neither, and every row counts once."""
+        given = [column for column in (self.weight, self.count) if column is not None]
+        if not given:
+            return None
+        return np.multiply(1.0, given[0]) if len(given) == 1 else given[0] * given[1]
 
 
 def check_columns(votes: Votes) -> Votes:

@@ -141,7 +141,7 @@ def grow_with_ties(data: TableData, settings: Settings) -> bool:
     votes, has_parameter = data.comparisons, settings.ties in ("davidson", "rao-kupper")
     if not has_parameter or settings.l2 > SEPARATION_L2 * data.weight_unit:
         return False
-    used = (data.amount > 0) & (votes.left != votes.right)
+    used = data.counted
     left, right, outcome = votes.left[used], votes.right[used], votes.outcome[used]
     tied, won = outcome == 0, outcome > 0
     if not tied.any() or tied.all():

@@ -66,8 +66,8 @@ def with_open_abilities(
     effects, judges = fit.effects.of_comparisons, fit.effects.judges
     ability, main = np.nan_to_num(items.effect), component == 0
     between = component[votes.left] != component[votes.right]
-    certain = votes[between & (data.amount > 0)]
-    amount, sign = data.amount[between & (data.amount > 0)], certain.outcome.astype(float)
+    certain = votes[between & (votes.amount > 0)]
+    amount, sign = certain.amount, certain.outcome.astype(float)
     slope = judges_sharpness(certain, judges)
     won = np.where(sign > 0, certain.left, certain.right)
     lost = np.where(sign > 0, certain.right, certain.left)

@@ -9,6 +9,7 @@ from scipy.linalg import block_diag
 
 from pairscore.core.incidence import joint_numbers
 from pairscore.core.pair_graph import aggregate_pairs, sum_sides
+from pairscore.core.passes import is_whole
 from pairscore.core.ties import TieRule
 from pairscore.data.votes import refuse_missing_judges
 from pairscore.display import first_few, plural
@@ -117,7 +118,7 @@ def _ridge(
     if recession is not None:
         held = sd[:, None] ** 2 * recession.directions[: len(sd)]
         ridge = ridge + SEPARATION_L2 * data.weight_unit * held @ held.T
-    outcome = data.comparisons.outcome[data.amount > 0]
+    outcome = data.comparisons.outcome[data.comparisons.amount > 0]
     one_sided = bool(np.all(outcome > 0) or np.all(outcome < 0))
     of_sides = SEPARATION_L2 if settings.side_by_judge or one_sided else 0.0
     of_effects = np.array([of_sides if kind == "side" else 0.0 for kind in kinds])
@@ -152,10 +153,10 @@ def _rows_of_comparisons(
     and judge that occurs.
     """
     comparisons, n = data.comparisons, len(data.X)
-    used = np.flatnonzero((comparisons.left != comparisons.right) & (data.amount > 0))
+    used = np.flatnonzero(data.counted)
     left, right = comparisons.left[used], comparisons.right[used]
     outcome = comparisons.outcome[used].astype(float)
-    amount = data.amount[used] / data.weight_unit
+    amount = comparisons.amount[used] / data.weight_unit
     judge = columns.judge[used] if settings.needs_judges else np.zeros(len(used), dtype=int)
     n_judges = max(columns.n_judges, 1) if settings.needs_judges else 1
     if not settings.side_effect and not settings.context:  # left and right may change places
@@ -220,10 +221,10 @@ def _outcomes_of_pairs(data: TableData) -> tuple[np.ndarray, np.ndarray, np.ndar
     if data.tied is None:
         return lose, np.zeros(len(win)), win
     ties = sum_sides(data.tied)
-    halves_are_exact = np.array_equal(data.amount, np.rint(data.amount))
+    halves_are_exact = data.amount is None or is_whole(data.amount)
     if halves_are_exact and data.tally.n_comparisons < 2**52:
         return lose - ties / 2, ties, win - ties / 2
-    amount = data.amount * (votes.outcome != 0)
+    amount = votes.amount * (votes.outcome != 0)
     decided = aggregate_pairs(votes.left, votes.right, votes.outcome, amount, len(data.X))
     return decided.lose[0], ties, decided.win[0]
 
@@ -249,9 +250,8 @@ def refuse_one_kind_of_outcome(data: TableData, rule: TieRule) -> None:
     """The parameter of ties needs ties, and other outcomes."""
     if not rule.has_parameter:
         return
-    used = (data.comparisons.left != data.comparisons.right) & (data.amount > 0)
-    tied = np.count_nonzero(data.comparisons.outcome[used] == 0)
-    if tied in (0, np.count_nonzero(used)):
+    tied = np.count_nonzero(data.comparisons.outcome[data.counted] == 0)
+    if tied in (0, np.count_nonzero(data.counted)):
         seen = "no comparison is a tie" if tied == 0 else "every comparison is a tie"
         raise PairscoreError(
             f"ties={rule.name!r} estimates how often items tie, but {seen}; use ties='half'."

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pairscore.core.amounts import times_amount
 from pairscore.core.decided_scale import decided_scale
 from pairscore.core.differences import Differences, OutcomeSums
 from pairscore.core.sums import share_of
@@ -53,7 +54,7 @@ def differences_along(data: FitData, result: Estimate, distinct: bool = False) -
         return data.along(scores, result.side_effect or 0.0, distinct).differences
     votes, amount = data.comparisons, data.amount
     if distinct:
-        amount = amount * (votes.left != votes.right)
+        amount = times_amount((votes.left != votes.right).astype(float), amount)
     return Differences.of_comparisons(linear_predictor(data, result), votes.outcome, amount)
 
 

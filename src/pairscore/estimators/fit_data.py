@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from scipy import sparse
 
+from pairscore.core.amounts import amount_where, meetings, some_amounts, times_amount
 from pairscore.core.differences import Differences
 from pairscore.core.links import Link
 from pairscore.core.moments import Moments, moments
@@ -141,9 +142,9 @@ class Selection:
     cuts: tuple[Cut, ...]
     touched: bool
 
-    def mask(self, left: np.ndarray, right: np.ndarray, amount: np.ndarray) -> np.ndarray:
+    def mask(self, left: np.ndarray, right: np.ndarray, amount: np.ndarray | None) -> np.ndarray:
         """Of comparisons (M)."""
-        mask = (amount > 0) & (left != right)
+        mask = meetings(left, right, amount)
         if not self.cuts:
             return mask
         touched = np.any([cut.touches(left, right) for cut in self.cuts], axis=0)
@@ -432,9 +433,9 @@ class TableData:
         return self.comparisons.items.feature_names
 
     @cached_property
-    def amount(self) -> np.ndarray:
-        """Weight times count of every comparison (M)."""
-        return self.comparisons.amount
+    def amount(self) -> np.ndarray | None:
+        """Weight times count of every comparison (M); None where each counts once."""
+        return self.comparisons.given_amount
 
     @cached_property
     def weight_unit(self) -> float:
@@ -444,7 +445,7 @@ class TableData:
     @cached_property
     def counted(self) -> np.ndarray:
         """Mask (M) of the comparisons of two items with a positive amount."""
-        return (self.amount > 0) & (self.comparisons.left != self.comparisons.right)
+        return meetings(self.comparisons.left, self.comparisons.right, self.amount)
 
     @cached_property
     def tally(self) -> Tally:
@@ -484,7 +485,7 @@ class TableData:
         if not is_tie.any():
             return None
         left, right, outcome = data.left[is_tie], data.right[is_tie], data.outcome[is_tie]
-        amount = self.amount[is_tie]
+        amount = some_amounts(self.amount, is_tie)
         ties = aggregate_pairs(left, right, outcome, amount, len(self.X), self.keep_sides)
         tied = np.zeros(self.pairs.win.shape)
         tied[:, np.searchsorted(self.pairs.keys, ties.keys)] = ties.win + ties.lose
@@ -493,8 +494,7 @@ class TableData:
     @cached_property
     def n_tied(self) -> float:
         """The amount of ties."""
-        is_tie = self.comparisons.outcome == 0
-        return float(self.amount[is_tie].sum()) if is_tie.any() else 0.0
+        return amount_where(self.comparisons.outcome == 0, self.amount)
 
     @cached_property
     def n_items(self) -> int:
@@ -616,18 +616,17 @@ def along_comparisons(
     left: np.ndarray,
     right: np.ndarray,
     outcome: np.ndarray,
-    amount: np.ndarray,
+    amount: np.ndarray | None,
     n_items: int,
 ) -> Along:
     """Comparisons (M) with differences x of scores of N items."""
-    counted = (amount > 0) & (left != right)
-    is_tie = outcome == 0
+    counted = meetings(left, right, amount)
     return Along(
         differences=Differences.of_comparisons(x, outcome, amount),
-        net=net_pass(left, right, amount * x, n_items),
+        net=net_pass(left, right, times_amount(x, amount), n_items),
         wins=Range.of(x[counted & (outcome > 0)]),
         losses=Range.of(x[counted & (outcome < 0)]),
-        tied=float(amount[is_tie & counted].sum()) if is_tie.any() else 0.0,
+        tied=amount_where((outcome == 0) & counted, amount),
     )
 
 

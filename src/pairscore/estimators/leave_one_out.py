@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pairscore.core.amounts import times_amount
 from pairscore.core.pair_graph import Pairs
 from pairscore.core.row_blocks import centred_blocks
 from pairscore.core.sandwich import PairContributions
@@ -128,7 +129,7 @@ def expect_of_new_items(
         Y[rows] = centred @ W
     pull = factor * pulls_on_own_score(Y, *equations)
     eta = predictor - sharpness * (pull[votes.left] - pull[votes.right])
-    return _accuracy_and_loss(eta, votes, data.amount, law)
+    return _accuracy_and_loss(eta, votes, law)
 
 
 class PairEquations(NamedTuple):
@@ -156,8 +157,8 @@ def _likelihood_equations(
     apart = votes.left != votes.right
     pair = pairs.numbers_of(votes.left[apart], votes.right[apart])
     sign = np.where(votes.left < votes.right, 1.0, -1.0)  # of low, where it is left
-    slope = (data.amount * sharpness * sign * here.eta)[apart]
-    information = (data.amount * sharpness**2 * here.eta_eta)[apart]
+    slope = times_amount(sharpness * sign * here.eta, data.amount)[apart]
+    information = times_amount(sharpness**2 * here.eta_eta, data.amount)[apart]
     net = np.bincount(pair, slope, len(pairs.high))
     weight = np.bincount(pair, information, len(pairs.high))
     u = PairContributions(net, -net, np.empty((len(net), 0)))
@@ -232,10 +233,9 @@ def _solve_without(rows: np.ndarray, right: np.ndarray) -> np.ndarray:
     return vectors @ ((vectors.T @ right) / (1 - values))
 
 
-def _accuracy_and_loss(
-    eta: np.ndarray, votes: "Comparisons", amount: np.ndarray, law: OutcomeLaw
-) -> NewItems | None:
+def _accuracy_and_loss(eta: np.ndarray, votes: "Comparisons", law: OutcomeLaw) -> NewItems | None:
     """Of the decided comparisons with these differences, shape (M,), where they are known."""
+    amount = votes.amount
     tested = (votes.outcome != 0) & (amount > 0) & np.isfinite(eta)
     if not tested.any():
         return None

@@ -27,6 +27,7 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.sparse.linalg import LinearOperator, cg
 
+from pairscore.core.amounts import meetings, some_amounts, total_of
 from pairscore.core.links import Link, Logit
 from pairscore.core.optimise import FISHER_GAP, Derivatives, Step, minimise
 from pairscore.core.pair_graph import sum_sides
@@ -458,7 +459,7 @@ def _climb(
 
 
 def _share_of_sample(data: FitData, sample: TableData) -> float:
-    return float(sample.amount.sum()) / data.tally.n_comparisons
+    return total_of(sample.amount, len(sample.comparisons)) / data.tally.n_comparisons
 
 
 def _maximum_in_sample(
@@ -548,11 +549,11 @@ def are_alike(data: TableData, whitener: np.ndarray, penalty: np.ndarray) -> boo
     """
     votes, d = data.comparisons, data.X.shape[1]
     few = np.arange(0, len(votes), max(len(votes) // (4 * d + 100), 1))
-    few = few[(data.amount[few] > 0) & (votes.left[few] != votes.right[few])]
+    few = few[meetings(votes.left[few], votes.right[few], some_amounts(data.amount, few))]
     if not len(few) or not whitener.size:
         return True
     differences = (data.X[votes.left[few]] - data.X[votes.right[few]]) @ whitener
-    share = data.amount[few] / data.amount[few].sum()
+    share = votes.amount[few] / votes.amount[few].sum()
     total = data.item_moments.total / 2
     seen = total * differences.T @ (share[:, None] * differences)
     held = whitener.T @ (penalty[:, None] * whitener)

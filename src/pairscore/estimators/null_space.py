@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pairscore.core.amounts import meetings, some_amounts
 from pairscore.core.pair_graph import difference_scatter
 from pairscore.core.row_blocks import centred_blocks
 from pairscore.estimators.fit_data import Block, FitData, FitSums, TableData, memory_of
@@ -74,7 +75,7 @@ def open_in_few(data: TableData, features: np.ndarray) -> np.ndarray:
     """
     votes = data.comparisons
     few = np.arange(0, len(votes), max(len(votes) // (2 * len(features) + 100), 1))
-    few = few[(data.amount[few] > 0) & (votes.left[few] != votes.right[few])]
+    few = few[meetings(votes.left[few], votes.right[few], some_amounts(data.amount, few))]
     differences = data.X[votes.left[few]] - data.X[votes.right[few]]
     if len(features) < differences.shape[1]:
         differences = differences[:, features]

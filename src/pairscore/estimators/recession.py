@@ -347,7 +347,7 @@ def recession_of(
     design = votes.outcome[:, None] * (some.X[votes.left] - some.X[votes.right])
     if data.keep_sides:
         design = np.column_stack([design, votes.outcome])
-    design, amount = least_certain(design, some.amount[rows] / data.weight_unit, theta)
+    design, amount = least_certain(design, votes.amount / data.weight_unit, theta)
     return Recession(directions, np.where(unit > 0, unit, 1.0), design, amount, origin)
 
 

@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from pairscore.core.amounts import amounts_of_rows
 from pairscore.core.links import Link
 from pairscore.core.moments import Spread, moments
 from pairscore.core.optimise import Derivatives, search_by_slope
@@ -42,6 +43,9 @@ from pairscore.estimators.closed_form import (
 from pairscore.estimators.fit_data import TableData, along_comparisons
 from pairscore.estimators.penalty import ridge_penalty
 from pairscore.estimators.settings import Settings
+
+if TYPE_CHECKING:
+    from pairscore.data.comparisons import Comparisons
 from pairscore.parallel import ALONE, Workers
 
 N_FOLDS = 5
@@ -204,8 +208,7 @@ def choose_ridge(
             reason = "all items are of one group"
     what, deal = "items", partial(deal_items, pairs=pairs, unit=unit, rng=rng)
     if settings.l2_for_known or not data.has_items or reason:
-        columns = votes.left, votes.right, votes.outcome, votes.count, data.amount
-        cells = Cells.of_comparisons(*columns, pairs, rank)
+        cells = Cells.of_comparisons(votes, pairs, rank)
         what, deal = "comparisons", partial(deal_comparisons, cells=cells, rng=rng)
     in_groups = what == "items" and item_groups is not None
     if in_groups and unit.max() + 1 >= N_GROUP_FOLDS:
@@ -541,23 +544,15 @@ class Cells:
     win: np.ndarray
 
     @classmethod
-    def of_comparisons(
-        cls,
-        left: np.ndarray,
-        right: np.ndarray,
-        outcome: np.ndarray,
-        count: np.ndarray | None,
-        amount: np.ndarray,
-        pairs: Pairs,
-        rank: np.ndarray,
-    ) -> "Cells":
-        """From M comparisons, in an order by ``rank`` (N) of the items instead of their rows."""
+    def of_comparisons(cls, votes: "Comparisons", pairs: Pairs, rank: np.ndarray) -> "Cells":
+        """In an order by ``rank`` (N) of the items instead of their rows."""
+        left, right = votes.left, votes.right
         distinct, pair = left != right, pairs.numbers_of(left, right)
         is_high = (left > right) & (len(pairs.side) > 1)  # low was on the right
         row = pair + len(pairs.high) * is_high
-        cell = (3 * row + 1 + np.where(left > right, -outcome, outcome))[distinct]
-        size, count = 3 * pairs.win.size, np.ones(len(left)) if count is None else count
-        count, amount = (np.bincount(cell, of[distinct], size) for of in (count, amount))
+        cell = (3 * row + 1 + np.where(left > right, -votes.outcome, votes.outcome))[distinct]
+        size, each = 3 * pairs.win.size, amounts_of_rows(votes.count, len(votes))
+        count, amount = (np.bincount(cell, of[distinct], size) for of in (each, votes.amount))
         row, won = np.divmod(np.flatnonzero(count), 3)
         side, pair = np.divmod(row, len(pairs.high))
         first, second = rank[pairs.low[pair]], rank[pairs.high[pair]]

@@ -9,12 +9,20 @@ Each is a task for an engine: called with a :class:`NumberedPart`, it returns su
 features are never formed; of the items, only vectors with one number each are needed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from pairscore.core.amounts import (
+    amount_where,
+    amounts_of_rows,
+    meetings,
+    some_amounts,
+    times_amount,
+    total_of,
+)
 from pairscore.core.differences import DifferenceSums
 from pairscore.core.links import Link
 from pairscore.core.pair_graph import Tally
@@ -202,7 +210,8 @@ class TallyTask:
     def __call__(self, part: NumberedPart) -> FirstSums:
         # those of an item side by side, and small, because items come in any order
         net, exposures = np.zeros((self.n_items, 2), dtype=self._kind(part)).T
-        totals, weights, samples, row = np.zeros(6), Range(), [], 0
+        tied = given = n_given = total = weighted = number = 0.0
+        weights, samples, n_rows = Range(), list[Batch](), 0
         won = np.zeros(2)
         is_apart = self.reader.drop_ties or "weight" in self.reader.layout.columns
         counted = np.zeros((2, self.n_items if is_apart else 0))
@@ -210,9 +219,10 @@ class TallyTask:
         starts = []
         for chunk, batch in enumerate(self.reader.all_batches(part.source)):
             is_tie = batch.outcome == 0
-            has_ties, n = is_tie.any(), float(len(is_tie))
-            totals[0] += batch.amount[is_tie].sum() if has_ties else 0.0
-            totals[1:3] += n if batch.is_plain else (batch.amount.sum(), _number(batch))
+            has_ties = is_tie.any()
+            tied += amount_where(is_tie, batch.amount)
+            given += total_of(batch.amount, len(is_tie))
+            n_given += _number(batch)
             if is_apart:
                 tally_pass(*batch[:3], _times(batch), self.n_items, (counted[0], counted[1]))
             if self.reader.drop_ties and has_ties:
@@ -220,22 +230,20 @@ class TallyTask:
                 batch = batch.take(~is_tie)
             tally_pass(*batch[:4], self.n_items, (net, exposures))
             won += _wins_of_sides(batch)
-            if batch.is_plain:
-                totals[3:] += len(batch.left)
-            else:
-                totals[3:] += batch.amount.sum(), _weighted(batch), _number(batch)
+            total += total_of(batch.amount, len(batch.left))
+            weighted += _weighted(batch)
+            number += _number(batch)
             if batch.weight is not None:
                 weights += Range.of(batch.weight[batch.weight > 0])
             if not batch.is_plain or self.reader.self_pairs == "keep":
-                strange = (batch.amount == 0) | (batch.left == batch.right)
+                strange = ~meetings(batch.left, batch.right, batch.amount)
                 odd[batch.left[strange]] = odd[batch.right[strange]] = True
-            samples.append(batch.take(slice(-row % self.stride, None, self.stride)))
-            row += len(batch.left)
+            samples.append(batch.take(slice(-n_rows % self.stride, None, self.stride)))
+            n_rows += len(batch.left)
             if self.spill is not None:
                 starts.append(self.spill.write(part.number, chunk, batch))
         if self.spill is not None:
             self.spill.close(part.number, starts)
-        tied, given, n_given, total, weighted, number = totals.tolist()
         net, exposures = net.astype(float), exposures.astype(float)  # each in one piece
         return FirstSums(
             Tally(net, exposures, total),
@@ -246,7 +254,7 @@ class TallyTask:
             n_given=n_given,
             left_won=float(won[0]),
             right_won=float(won[1]),
-            n_rows=float(row),
+            n_rows=float(n_rows),
             counted=counted,
             weights=weights,
             seen=(exposures > 0) | odd,
@@ -263,7 +271,8 @@ class TallyTask:
 
 def _weighted(batch: Batch) -> float:
     with np.errstate(over="ignore"):  # is refused later
-        return float(batch.amount.sum() if batch.weight is None else batch.amount @ batch.weight)
+        values = batch.amount if batch.weight is None else times_amount(batch.weight, batch.amount)
+        return total_of(values, len(batch.left))
 
 
 def _wins_of_sides(batch: Batch) -> tuple[float, float]:
@@ -278,23 +287,29 @@ def _wins_of_sides(batch: Batch) -> tuple[float, float]:
 
 def _times(batch: Batch) -> np.ndarray:
     """How often two items met in each row (M), if it counts at all."""
-    times = np.ones(len(batch.left)) if batch.times is None else batch.times
-    return np.where((batch.amount > 0) & (batch.left != batch.right), times, 0.0)
+    times = amounts_of_rows(batch.times, len(batch.left))
+    return np.where(meetings(batch.left, batch.right, batch.amount), times, 0.0)
 
 
 def _number(batch: Batch) -> float:
-    used = batch.amount > 0
-    return float(np.count_nonzero(used) if batch.times is None else batch.times[used].sum())
+    """How many comparisons the rows of a positive amount stand for."""
+    if batch.amount is None:
+        return float(len(batch.left))
+    return amount_where(batch.amount > 0, batch.times)
 
 
 def _sample(batches: list[Batch]) -> Sample:
     """The rows of several batches, in as little memory as they take."""
-    kinds = (np.int64, np.int64, np.int8, np.float64)
-    columns = [
-        np.concatenate([np.empty(0, kind), *(batch[place] for batch in batches)]).astype(kind)
-        for place, kind in enumerate(kinds)
-    ]
-    return Sample(*columns)
+
+    def joined(columns: Iterable[np.ndarray], kind: type) -> np.ndarray:
+        return np.concatenate([np.empty(0, kind), *columns]).astype(kind)
+
+    return Sample(
+        left=joined((batch.left for batch in batches), np.int64),
+        right=joined((batch.right for batch in batches), np.int64),
+        outcome=joined((batch.outcome for batch in batches), np.int8),
+        amount=joined((amounts_of_rows(b.amount, len(b.left)) for b in batches), np.float64),
+    )
 
 
 @dataclass(frozen=True)
@@ -332,16 +347,14 @@ class AlongTask:
             left, right, outcome, amount = batch[:4]
             x = difference_pass(left, right, self.scores)
             x += self.shift
-            add_net(left, right, amount * x, net)
+            add_net(left, right, times_amount(x, amount), net)
             if self.distinct:
-                amount = amount * (left != right)
+                amount = times_amount((left != right).astype(float), amount)
             distribution.add(x, outcome, amount, self.largest)
-            is_tie = outcome == 0
-            if is_tie.any():
-                tied += float(amount @ (is_tie & (left != right)))
+            tied += amount_where((outcome == 0) & (left != right), amount)
             for rows in (slice(FEW), slice(FEW, None)):
                 if not wins.low < 0 < losses.high:  # else more of them change nothing
-                    counted = (amount[rows] > 0) & (left[rows] != right[rows])
+                    counted = meetings(left[rows], right[rows], some_amounts(amount, rows))
                     wins += Range.of(x[rows][counted & (outcome[rows] > 0)])
                     losses += Range.of(x[rows][counted & (outcome[rows] < 0)])
         return AlongSums(distribution, net, wins, losses, tied)
@@ -362,10 +375,10 @@ class ScoreTask:
             left, right, outcome, amount = batch[:4]
             same = left == right
             if same.any():
-                amount = amount * ~same
-            win = amount * (0.5 + 0.5 * outcome)
-            at = self.scores, self.shift, self.link
-            side += add_scores(left, right, win, amount - win, *at, net)
+                amount = times_amount((~same).astype(float), amount)
+            win = times_amount(0.5 + 0.5 * outcome, amount)
+            lose = times_amount(0.5 - 0.5 * outcome, amount)
+            side += add_scores(left, right, win, lose, self.scores, self.shift, self.link, net)
         return ScoreSums(net, side)
 
 
@@ -380,7 +393,7 @@ class GainTask:
     def __call__(self, part: NumberedPart) -> Gains:
         gains = Gains(Range(), Range())
         for batch in self.rows.batches(part):
-            counted = (batch.amount > 0) & (batch.left != batch.right)
+            counted = meetings(batch.left, batch.right, batch.amount)
             step = difference_pass(batch.left, batch.right, self.scores) + self.shift
             gains += Gains.of_comparisons(step, batch.outcome, counted)
         return gains

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pairscore.core.passes import counts_once
+from pairscore.core.amounts import times_amount
 from pairscore.data.items import (
     Items,
 )
@@ -42,35 +42,25 @@ class Batch(NamedTuple):
     """Comparisons of the rows of an item table, all arrays (m).
 
     ``left`` and ``right`` are row numbers, ``outcome`` is 1, 0 or -1, ``amount`` weight times
-    count; ``weight`` and the counts (``times``) are None where every row has 1.
+    count; it, ``weight`` and the counts (``times``) are None where every row has 1.
     """
 
     left: np.ndarray
     right: np.ndarray
     outcome: np.ndarray
-    amount: np.ndarray
+    amount: np.ndarray | None = None
     weight: np.ndarray | None = None
     times: np.ndarray | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether every row counts once."""
-        return self.weight is None and self.times is None
-
-    @property
-    def has_ones(self) -> bool:
-        """Whether every amount is known to be 1, by :func:`ones`."""
-        return counts_once(self.amount)
+        return self.amount is None
 
     def take(self, rows: Any) -> "Batch":
         """Some of the rows: a slice, a mask or numbers."""
         columns = [None if column is None else column[rows] for column in self]
         return Batch(*columns)  # type: ignore[arg-type]
-
-
-def ones(n: int) -> np.ndarray:
-    """Amounts of 1 (n), which take no memory."""
-    return np.broadcast_to(1.0, n)
 
 
 @dataclass(frozen=True)
@@ -181,16 +171,15 @@ class RowReader:
         outcome: np.ndarray | None = np.ones(len(left), dtype=np.int8)
         if self.layout.has_sides:
             outcome = self._outcome(by_role["winner"], left, right)
-        amounts = [_numbers(by_role.get(role)) for role in ("weight", "count")]
-        if outcome is None or any(of is not None and not _are_amounts(of) for of in amounts):
+        weight, count = (_numbers(by_role.get(role)) for role in ("weight", "count"))
+        if outcome is None or any(
+            of is not None and not _are_amounts(of) for of in (weight, count)
+        ):
             return None
-        count = amounts[1]
         if count is not None and np.any(count != np.floor(count)):
             return None
-        amount = ones(len(left))
-        for of in amounts:
-            amount = amount if of is None else amount * of
-        return Batch(left, right, outcome, amount, *amounts)
+        amount = count if weight is None else times_amount(weight, count)
+        return Batch(left, right, outcome, amount, weight, count)
 
     def _rows(self, column: "pa.Array") -> np.ndarray | None:
         """Row numbers of ids, -1 for an unknown one; None where they are not usual."""
@@ -242,8 +231,8 @@ class RowReader:
 
 
 def _batch_of(votes: Votes) -> Batch:
-    amount = np.ascontiguousarray(votes.amount, dtype=float)
-    return Batch(votes.left, votes.right, votes.outcome, amount, votes.weight, votes.count)
+    columns = votes.left, votes.right, votes.outcome
+    return Batch(*columns, votes.given_amount, votes.weight, votes.count)
 
 
 def _coded(column: "pa.Array") -> tuple[np.ndarray, np.ndarray] | None:

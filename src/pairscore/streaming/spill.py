@@ -17,9 +17,10 @@ from zlib import crc32
 
 import numpy as np
 
+from pairscore.core.amounts import amounts_of_rows
 from pairscore.errors import PairscoreError
 from pairscore.files.archive import INTEGER, DamagedFileError, Field, map_array
-from pairscore.streaming.rows import Batch, ones
+from pairscore.streaming.rows import Batch
 from pairscore.streaming.scratch import ScratchError, reachable
 
 BYTES_OF_ROW, ROOM = 17, 2  # of a comparison on disk, and how many times that must be free
@@ -99,7 +100,7 @@ class Spill:
             batch, tile = batch.take(order), tile[order]
             starts = np.searchsorted(tile, np.arange(self.n_tiles + 1))
         kind = np.int32 if self.grid.n_items < 2**31 else np.int64
-        amount = batch.amount
+        amount = np.ones(1) if batch.amount is None else batch.amount
         if len(amount) and np.all(amount == amount[0]):
             amount = amount[:1]
         columns = batch.left.astype(kind), batch.right.astype(kind), batch.outcome, amount
@@ -187,8 +188,8 @@ class Spill:
         left, right, outcome = (np.asarray(column[rows]) for column in columns[:3])
         amount = columns[3]
         if len(amount) == 1:
-            n, each = len(left), float(amount[0])
-            return Batch(left, right, outcome, ones(n) if each == 1 else np.full(n, each))
+            each = float(amount[0])
+            return Batch(left, right, outcome, None if each == 1 else np.full(len(left), each))
         return Batch(left, right, outcome, np.asarray(amount[rows]))
 
     def batches(self, part: Any) -> Iterator[Batch]:
@@ -206,8 +207,15 @@ class Spill:
                     found.append(self._load(part, chunk, slice(begin, end)))
         if not found:
             none = np.empty(0, dtype=np.int32)
-            return Batch(none, none, np.empty(0, dtype=np.int8), np.empty(0))
-        return Batch(*(np.concatenate([batch[place] for batch in found]) for place in range(4)))
+            return Batch(none, none, np.empty(0, dtype=np.int8))
+        left, right, outcome = (
+            np.concatenate([batch[place] for batch in found]) for place in range(3)
+        )
+        amount = None
+        if not all(batch.is_plain for batch in found):
+            each = [amounts_of_rows(batch.amount, len(batch.left)) for batch in found]
+            amount = np.concatenate(each)
+        return Batch(left, right, outcome, amount)
 
 
 def _checksum(column: np.ndarray) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.core.amounts import times_amount
 from pairscore.core.pair_graph import aggregate_pairs
 from pairscore.estimators.fit_data import Block, Selection, Tile
 from pairscore.streaming.item_files import FeatureFiles
@@ -69,7 +70,7 @@ class Tiles:
         pairs = aggregate_pairs(*columns, batch.amount, len(X), self.keep_sides)
         tied = None
         if self.has_ties:
-            amount = batch.amount * (batch.outcome == 0)
+            amount = times_amount((batch.outcome == 0).astype(float), batch.amount)
             ties = aggregate_pairs(*columns, amount, len(X), self.keep_sides)
             tied = ties.win + ties.lose
         own = slice(0, size) if block == low else slice(size, len(X))
