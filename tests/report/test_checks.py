@@ -15,22 +15,19 @@ from pairscore.errors import PairscoreWarning, SeparationWarning
 from pairscore.evaluation.residuals import expected_outcomes
 from pairscore.report.checks import (
     COINS,
+    REFERENCE,
     TILT,
     chance_p,
     checks,
+    equal_items_p,
+    item_information,
     shape_of,
     side_z,
     smallest_effect_seen,
     smallest_side_seen,
 )
 from pairscore.report.facts import report_facts
-from pairscore.report.items import (
-    REFERENCE,
-    comparisons_per_item,
-    equal_items_p,
-    item_information,
-    item_residuals,
-)
+from pairscore.report.items import comparisons_per_item, item_residuals
 from tests.limits import CHANCE
 from tests.report.conftest import (
     draw_coins,
@@ -472,3 +469,19 @@ def test_a_check_goes_by_the_kind_of_a_warning_and_not_by_its_words():
 def test_no_information_but_for_rounding_errors_sees_nothing():
     information = np.array([np.nan, -1.6e-17, 0.0, -2.6e-17])
     assert smallest_effect_seen(information, 2.8, 10) == 100.0
+
+
+@pytest.mark.parametrize("shrunk", [False, True])
+def test_abilities_from_few_comparisons_are_said_to_be_too_sure(shrunk):
+    """Items that hardly differ, ten comparisons of each: chance makes most of the differences."""
+    rng = np.random.default_rng(0)
+    left = rng.integers(0, 100, 1000)
+    right = (left + rng.integers(1, 100, 1000)) % 100
+    ability = 0.5 * rng.normal(size=100)
+    won = rng.random(1000) < 1 / (1 + np.exp(ability[right] - ability[left]))
+    votes = {"left": left, "right": right, "winner": np.where(won, left, right)}
+    model = RankRegression(item_effects=shrunk).fit(None, votes)
+    found = {check.question: check for check in report_facts(model, None, votes).checks}
+    check = found["Are predictions too sure?"]
+    assert check.fine == shrunk
+    assert ("--item-effects" in check.answer) == (not shrunk)

@@ -10,7 +10,7 @@ from scipy.stats import chi2, norm
 from pairscore import Comparisons, PairscoreError, RankRegression
 from pairscore.choices import METHODS
 from pairscore.errors import PairscoreWarning
-from pairscore.report.facts import report_facts
+from pairscore.report.facts import report_facts, whether_it_matters
 from pairscore.report.page import report_html, write_report
 from pairscore.report.words import with_spaces
 from tests.limits import CHANCE
@@ -256,3 +256,15 @@ def test_a_page_of_categories_alone_has_no_empty_chart():
     assert facts.coefficients_by_size == []
     assert "Influence of each feature" not in said
     assert "Grade matters" in said
+
+
+def test_a_category_matters_or_there_is_no_sign_of_it_or_no_test():
+    numbers = "F(2, 80) = 9.1, p = 0.03"
+    assert whether_it_matters("grade", 0.03, numbers) == (
+        "Grade matters: levels differ by more than chance (F(2, 80) = 9.1, p = 0.03)."
+    )
+    assert whether_it_matters("grade", 0.06, "p = 0.06").startswith("No sign that grade matters: ")
+    said = whether_it_matters("mass:grade", 0.03, numbers, is_product=True)
+    assert said.startswith("Mass and grade act on each other: ")
+    said = whether_it_matters("grade", float("nan"), "none, because of the weather")
+    assert said == "No test of whether grade matters: of the weather."

@@ -107,19 +107,3 @@ def test_without_several_judges_nobody_asks():
     items, votes = graded(3, [1.0])
     model = RankRegression().fit(items, votes)
     assert not [one for one in report_facts(model, items, votes).checks if one.question == CARELESS]
-
-
-@pytest.mark.parametrize("shrunk", [False, True])
-def test_abilities_from_few_comparisons_are_said_to_be_too_sure(shrunk):
-    """Items that hardly differ, ten comparisons of each: chance makes most of the differences."""
-    rng = np.random.default_rng(0)
-    left = rng.integers(0, 100, 1000)
-    right = (left + rng.integers(1, 100, 1000)) % 100
-    ability = 0.5 * rng.normal(size=100)
-    won = rng.random(1000) < 1 / (1 + np.exp(ability[right] - ability[left]))
-    votes = {"left": left, "right": right, "winner": np.where(won, left, right)}
-    model = RankRegression(item_effects=shrunk).fit(None, votes)
-    found = {check.question: check for check in report_facts(model, None, votes).checks}
-    check = found["Are predictions too sure?"]
-    assert check.fine == shrunk
-    assert ("--item-effects" in check.answer) == (not shrunk)

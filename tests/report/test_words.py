@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pairscore.errors import PairscoreWarning
-from pairscore.report.words import shorten_names, text_width, whether_it_matters
+from pairscore.report.words import shorten_names, text_width
 from tests.report.conftest import NAMES, baseball, draw_study, page_of, text_of
 
 
@@ -52,15 +52,3 @@ def test_cut_names_fit_and_are_told_apart(room):
             text for name, text in zip(names, cut, strict=True) if text_width(name) <= room
         ] == [name for name in names if text_width(name) <= room]
     assert len({name[:15] for name in NAMES}) < len(NAMES)  # the rival: the left end alone
-
-
-def test_a_category_matters_or_there_is_no_sign_of_it_or_no_test():
-    numbers = "F(2, 80) = 9.1, p = 0.03"
-    assert whether_it_matters("grade", 0.03, numbers) == (
-        "Grade matters: levels differ by more than chance (F(2, 80) = 9.1, p = 0.03)."
-    )
-    assert whether_it_matters("grade", 0.06, "p = 0.06").startswith("No sign that grade matters: ")
-    said = whether_it_matters("mass:grade", 0.03, numbers, is_product=True)
-    assert said.startswith("Mass and grade act on each other: ")
-    said = whether_it_matters("grade", float("nan"), "none, because of the weather")
-    assert said == "No test of whether grade matters: of the weather."

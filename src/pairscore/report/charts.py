@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from pairscore.report.facts import CalibrationBin, Coefficient, Effect, TieRate
     from pairscore.report.items import Bar, RankedItem
     from pairscore.report.judges import Judge
-    from pairscore.report.trials import Prospect, Trial, WrongShare
+    from pairscore.report.prospects import Prospect
+    from pairscore.report.trials import Trial, WrongShare
 
 WIDTH, BOTTOM, TOP = 440, 300, 12  # of a drawing; the page scales it to its card
 LOW_BOTTOM = 190  # of the smaller charts

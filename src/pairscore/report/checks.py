@@ -10,9 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import cg
 from scipy.special import chdtri, expit, ndtri
 
-from pairscore.core.quantiles import wald
+from pairscore.core.linear_systems import solve_by_factor
+from pairscore.core.links import Link
+from pairscore.core.passes import net_pass
+from pairscore.core.quantiles import chi_square_p, wald
 from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import first_few
@@ -23,12 +27,8 @@ from pairscore.estimators.results import REACH
 from pairscore.evaluation.auto_fit import IN_WORDS, word_list
 from pairscore.evaluation.residuals import expected_outcomes
 from pairscore.model.regression import RankRegression
-from pairscore.report.items import (
-    comparisons_per_item,
-    equal_items_p,
-    item_information,
-    shape_of,
-)
+from pairscore.report.items import comparisons_per_item
+from pairscore.report.trials import WrongShare
 from pairscore.report.words import (
     advice_or_tried,
     number_of,
@@ -50,6 +50,8 @@ NO_SIGN, CANNOT_TELL = "no sign of trouble", "cannot tell"
 NOT_NEEDED, DOUBTFUL = "not needed", "worth a look"
 FEW = 10  # comparisons of an item, below which little is known of its ability
 FAR = 1e-3  # chance that a normal cloud of this size has an item so far out
+REFERENCE = 500  # scores that stand for all others in an item's expected win rate
+STEEP = 0.9  # calibration slope of held-out comparisons below which chances are too sure
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,39 @@ def checks(
     ]
 
 
+def notes_of(
+    model: RankRegression, *kinds: type[PairscoreWarning], others: bool = False
+) -> list[str]:
+    """Warnings of the fit of some kinds, or with ``others`` all but those."""
+    names = {kind.__name__ for kind in kinds}
+    told = zip(model.notes_, model.note_kinds_, strict=True)
+    return [note for note, kind in told if (kind in names) != others]
+
+
+def _sentence(note: str) -> str:
+    """A note of the library as a sentence, with the options of the command."""
+    return option_words(note[0].upper() + note[1:])
+
+
+def again(model: RankRegression, setting: str, advice: str, what: str) -> str:
+    """Advice to fit again with a setting, or that it was tried when the settings were chosen."""
+    return advice_or_tried(model.record_.get("rejected") or {}, setting, advice, what)
+
+
+def _would_see(of_100: float, who: str, against: str) -> str:
+    """What a check that found nothing would have found."""
+    if of_100 > BLIND:
+        return (
+            "With so few comparisons it could not have been detected"
+            f" (only if {who} more than {BLIND} of 100 {against})."
+        )
+    size = f"{who} {of_100:.0f} or more of 100 {against}"
+    return f"It would have been detected 8 times out of 10 if {size}."
+
+
+# -- the data, and whether all could be chance -----------------------------------------------------
+
+
 def _data_check(same: bool) -> Check:
     answer = "These are the items and comparisons that the model was fitted to."
     other = (
@@ -151,6 +186,9 @@ def chance_p(model: RankRegression) -> float:
     return wald(model.coef_, covariance)[2]
 
 
+# -- pairs at random -------------------------------------------------------------------------------
+
+
 def _pairing_check(model: RankRegression, data: Comparisons) -> Check:
     study = TableData(data, keep_sides=False)
     pairing = pairing_of_data(study, "paired")
@@ -168,6 +206,9 @@ def _pairing_check(model: RankRegression, data: Comparisons) -> Check:
     if pairing.looks_random and not blind:
         good = NO_SIGN
     return Check("Do the pairs look random?", fine, pairing.in_words + advice, rule, good)
+
+
+# -- the shape of the items, which closed forms need -----------------------------------------------
 
 
 def _shape_checks(model: RankRegression, z: np.ndarray, score: np.ndarray) -> list[Check]:
@@ -198,6 +239,63 @@ def _shape_checks(model: RankRegression, z: np.ndarray, score: np.ndarray) -> li
     return [Check(question, enough, answer, rule, good)]
 
 
+@dataclass(frozen=True)
+class Shape:
+    """How far the items are from an elliptical distribution, which closed forms need.
+
+    ``tilt`` is the angle in degrees by which their shape turns a closed form (0 if elliptical),
+    ``chance`` the one that as many elliptical items typically show, ``kurtosis`` E|z|^4 over
+    d(d + 2) (1 if normal), and ``skewness_p`` the p-value of E z|z|^2 = 0, which holds for every
+    elliptical distribution.
+    """
+
+    tilt: float
+    chance: float
+    kurtosis: float
+    skewness_p: float
+
+
+def shape_of(z: np.ndarray, score: np.ndarray, link: Link) -> Shape:
+    """Measure what the whitened items ``z`` (n x d) lack of an elliptical distribution.
+
+    With random pairs, and if ``score`` (n) is the true one, a closed form points at E[z h(s)],
+    h(s) = E[2f(s - s') - 1] an item's expected win rate. Of that, E[t h] lies along the
+    standardised score t and E[u h] across, u = z less what t explains; for an elliptical
+    distribution the latter is zero. Its square is reduced by its noise, mean(|u|^2 r^2)/n, r the
+    part of h that is not linear in t.
+
+    Mardia's kurtosis is E|z|^4. For an elliptical distribution mean(z|z|^2) has mean 0 and, in
+    each direction, variance E[|z|^2 (|z|^2 - d - 2)^2]/(d n).
+    """
+    n, d = z.shape
+    square = np.sum(z**2, axis=1)
+    lean = np.mean(z * square[:, None], axis=0)
+    variance = float(np.mean(square * (square - d - 2) ** 2)) / (d * n)
+    skewness_p = chi_square_p(lean @ lean / variance, d) if variance > 0 else 1.0
+    return Shape(*_tilt(z, score, link), float(np.mean(square**2) / (d * (d + 2))), skewness_p)
+
+
+def _tilt(z: np.ndarray, score: np.ndarray, link: Link) -> tuple[float, float]:
+    """The angle in degrees, and that of its noise."""
+    centred = score - score.mean()
+    if not centred.any() or z.shape[1] == 1:
+        return 0.0, 0.0
+    others = np.quantile(score, (np.arange(REFERENCE) + 0.5) / REFERENCE)
+    blocks = np.array_split(score, 1 + len(score) // 1000)
+    h = np.concatenate([np.mean(2 * link.cdf(s[:, None] - others) - 1, axis=1) for s in blocks])
+    t = centred / centred.std()
+    u = z - np.outer(t, t @ z / len(z))
+    along = float(t @ h / len(z))
+    r = h - h.mean() - along * t
+    noise = np.mean(np.sum(u**2, axis=1) * r**2) / len(z)
+    across = np.sum(np.mean(u * r[:, None], axis=0) ** 2) - noise
+    tilts = np.degrees(np.arctan2(np.sqrt([max(across, 0.0), noise]), along))
+    return float(tilts[0]), float(tilts[1])
+
+
+# -- separation ------------------------------------------------------------------------------------
+
+
 def _separation_check(model: RankRegression) -> Check:
     notes = notes_of(model, SeparatedFeaturesWarning)
     finite = (
@@ -208,18 +306,7 @@ def _separation_check(model: RankRegression) -> Check:
     return Check("Is there separation?", not notes, answer, rule, "no sign of separation")
 
 
-def notes_of(
-    model: RankRegression, *kinds: type[PairscoreWarning], others: bool = False
-) -> list[str]:
-    """Warnings of the fit of some kinds, or with ``others`` all but those."""
-    names = {kind.__name__ for kind in kinds}
-    told = zip(model.notes_, model.note_kinds_, strict=True)
-    return [note for note, kind in told if (kind in names) != others]
-
-
-def _sentence(note: str) -> str:
-    """A note of the library as a sentence, with the options of the command."""
-    return option_words(note[0].upper() + note[1:])
+# -- sides -----------------------------------------------------------------------------------------
 
 
 def _side_check(model: RankRegression, data: Comparisons, probability: np.ndarray) -> Check:
@@ -249,22 +336,6 @@ def _side_check(model: RankRegression, data: Comparisons, probability: np.ndarra
         )
     rule = f"A side effect is seen from {SIDE_Z:g} standard errors on."
     return Check("Does the side matter?", fine, answer, rule, good)
-
-
-def again(model: RankRegression, setting: str, advice: str, what: str) -> str:
-    """Advice to fit again with a setting, or that it was tried when the settings were chosen."""
-    return advice_or_tried(model.record_.get("rejected") or {}, setting, advice, what)
-
-
-def _would_see(of_100: float, who: str, against: str) -> str:
-    """What a check that found nothing would have found."""
-    if of_100 > BLIND:
-        return (
-            "With so few comparisons it could not have been detected"
-            f" (only if {who} more than {BLIND} of 100 {against})."
-        )
-    size = f"{who} {of_100:.0f} or more of 100 {against}"
-    return f"It would have been detected 8 times out of 10 if {size}."
 
 
 def smallest_side_seen(data: Comparisons, probability: np.ndarray) -> float:
@@ -301,20 +372,7 @@ def side_z(data: Comparisons, mean: np.ndarray, variance: np.ndarray) -> float:
     return float(data.amount @ (0.5 + 0.5 * data.outcome - mean) / np.sqrt(total))
 
 
-def smallest_effect_seen(information: np.ndarray, limit: float, freedom: int) -> float:
-    """Wins of 100 of an item, one standard deviation better than its features, over an equal one
-    that the check of residuals sees 8 times out of 10; 100 where it sees nothing.
-
-    Effects of variance v flatten the link by 1 + FLATTER v, so the mean square of residuals is
-    1 + v/(1 + FLATTER v) times the mean ``information``, with a relative standard error of
-    sqrt(2 / freedom); it has to exceed ``limit``.
-    """
-    known = np.maximum(information[np.isfinite(information)], 0.0)  # none is none but for rounding
-    share = 1 - POWER * np.sqrt(2 / freedom)
-    needed = (limit / share - 1) / known.mean() if share > 0 and known.any() else np.inf
-    if needed * FLATTER >= 1:
-        return 100.0
-    return float(100 * expit(np.sqrt(needed / (1 - FLATTER * needed))))
+# -- what features leave out -----------------------------------------------------------------------
 
 
 def _features_check(model: RankRegression, residual: np.ndarray, information: np.ndarray) -> Check:
@@ -356,6 +414,41 @@ def _residual_check(residual: np.ndarray, information: np.ndarray, n_features: i
     rule = f"Too wide above {SPREAD:g} and four standard errors above 1."
     good = "no sign of missing features" if seen <= BLIND else CANNOT_TELL
     return Check(question, not wide, answer, rule, good)
+
+
+def smallest_effect_seen(information: np.ndarray, limit: float, freedom: int) -> float:
+    """Wins of 100 of an item, one standard deviation better than its features, over an equal one
+    that the check of residuals sees 8 times out of 10; 100 where it sees nothing.
+
+    Effects of variance v flatten the link by 1 + FLATTER v, so the mean square of residuals is
+    1 + v/(1 + FLATTER v) times the mean ``information``, with a relative standard error of
+    sqrt(2 / freedom); it has to exceed ``limit``.
+    """
+    known = np.maximum(information[np.isfinite(information)], 0.0)  # none is none but for rounding
+    share = 1 - POWER * np.sqrt(2 / freedom)
+    needed = (limit / share - 1) / known.mean() if share > 0 and known.any() else np.inf
+    if needed * FLATTER >= 1:
+        return 100.0
+    return float(100 * expit(np.sqrt(needed / (1 - FLATTER * needed))))
+
+
+def item_information(data: Comparisons, probability: np.ndarray) -> np.ndarray:
+    """What the variance of a small effect of the item adds to its squared residual, shape (N,).
+
+    An effect u moves an outcome by 2 u p(1 - p). Net wins have the variance 4 sum p(1 - p), to
+    which any two comparisons of the item add 4 p(1 - p) p'(1 - p') times that of u; weighted ones
+    count by amount and importance. NaN for an item that was never compared.
+    """
+    n, p = len(data.items), probability * (1 - probability) * (data.left != data.right)
+    amount, square = data.amount, data.amount * data.importance
+    moved, alone, variance = (
+        np.bincount(data.left, values, n) + np.bincount(data.right, values, n)
+        for values in (amount * p, square * p**2, square * p)
+    )
+    return np.divide(moved**2 - alone, variance, out=np.full(n, np.nan), where=variance > 0)
+
+
+# -- items far out, and warnings of the fit --------------------------------------------------------
 
 
 def _outlier_check(z: np.ndarray, outside: np.ndarray, data: Comparisons) -> Check:
@@ -416,6 +509,43 @@ def ability_checks(model: RankRegression, data: Comparisons, same_data: bool) ->
         _side_check(model, data, model.predict_proba(data)[:, 1]),
         *_warnings_of_the_fit(model),
     ]
+
+
+def equal_items_p(data: Comparisons) -> float:
+    """p-value of the score test that all items are equal, whatever the advantage of a side.
+
+    With equal items a row adds amount * outcome to the net wins of its left item, with the variance
+    w = v * amount * importance, v that of an outcome. Net wins s have the covariance L, the
+    Laplacian of w; with left's net wins T of all rows, of variance W = sum(w), they have the
+    covariance h, the net w of each item. Free of the side, s - h T/W has the covariance L - hh'/W,
+    whose pseudo-inverse is L+ + L+hh'L+ / (W - h'L+h).
+    """
+    n, y, ends = len(data.items), data.outcome.astype(float), (data.left, data.right)
+    amount = data.amount * (data.left != data.right)
+    w = amount * data.importance
+    mean = float(w @ y / w.sum()) * data.sides_known
+    w = w * max(float(w @ y**2 / w.sum()) - mean**2, np.finfo(float).tiny)
+    s, h = (net_pass(*ends, part, n) for part in (amount * y, w))
+    pairs = sparse.csr_array((w, ends), shape=(n, n))
+    pairs = pairs + pairs.T
+    L = sparse.diags_array(pairs.sum(axis=1)) - pairs
+    freedom = n - connected_components(pairs, directed=False)[0]
+    if not data.sides_known:
+        return chi_square_p(s @ _solve(L, s), freedom)
+    s, W = s - h * float(amount @ y / w.sum()), float(w.sum())
+    along, rest = _solve(L, s), W - float(h @ _solve(L, h))
+    if rest < 1e-6 * W:  # the side cannot be told from the items
+        return chi_square_p(s @ along, freedom - 1)
+    return chi_square_p(s @ along + float(h @ along) ** 2 / rest, freedom)
+
+
+def _solve(L: sparse.sparray, right: np.ndarray) -> np.ndarray:
+    """L+ times a vector whose sum over every connected part is zero, up to a constant there."""
+    solved, unfinished = cg(L, right, rtol=1e-10, maxiter=20 * len(right) + 1000)
+    if not unfinished:
+        return solved
+    lift = 1e-12 * float(L.diagonal().max())  # makes each part, free by a constant, invertible
+    return solve_by_factor(L + lift * sparse.eye_array(len(right)), right)
 
 
 def _linked_check(data: Comparisons) -> Check:
@@ -485,3 +615,36 @@ def _few_check(data: Comparisons) -> Check:
         f" ±{off:.0f}."
     )
     return Check("Was every item compared often enough?", not len(few), answer, rule, "yes")
+
+
+def slope_checks(model: RankRegression, held_out: WrongShare) -> list[Check]:
+    """Whether abilities are too far apart for held-out comparisons; nothing where none was tested,
+    nor with features, where the chart of calibration shows it.
+
+    The slope is what the log odds of the predictions have to be multiplied with.
+    """
+    slope, error = held_out.slope, held_out.slope_error
+    if model.n_features_in_ or not (np.isfinite(slope) and np.isfinite(error)):
+        return []
+    fine = slope > STEEP or slope + SIDE_Z * error > 1
+    answer = (
+        f"The log odds of held-out pairs would have to be multiplied with {slope:.2f} (standard"
+        f" error {error:.2f}) to be right"
+    )
+    answer += ": no sign that chances are too sure." if fine else ": abilities are too far apart."
+    if not fine and model.item_effects_ is not None and model.item_effects_.free:
+        answer += (
+            " The comparisons are few for this number of items; "
+            + again(
+                model,
+                "item_effects",
+                "fit again with --item-effects, which shrinks abilities by an estimated variance",
+                "shrinking abilities by an estimated variance",
+            )
+            + "."
+        )
+    rule = (
+        f"Calibration slope of held-out pairs; too sure below {STEEP:g}, if it is {SIDE_Z:g}"
+        " standard errors below 1."
+    )
+    return [Check("Are predictions too sure?", fine, answer, rule, "no sign of it")]

@@ -9,6 +9,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from shlex import join
 from typing import Any
@@ -29,7 +30,7 @@ from pairscore.model.score_scales import ScoreScale, average_line, scale_of
 from pairscore.model.summary import Summary
 from pairscore.parallel import ALONE, Workers
 from pairscore.passwords import without_password
-from pairscore.report.checks import Check, checks
+from pairscore.report.checks import Check, checks, slope_checks
 from pairscore.report.items import (
     Bar,
     RankedItem,
@@ -38,22 +39,14 @@ from pairscore.report.items import (
     ranked_items,
     read_comparisons,
 )
-from pairscore.report.judges import Judge, judge_checks, judge_rows, slope_checks
+from pairscore.report.judges import Judge, judge_checks, judge_rows
 from pairscore.report.lead import lead_sentences, new_items_sentences
-from pairscore.report.trials import (
-    HeldOut,
-    Prospect,
-    Trial,
-    WrongShare,
-    best_accuracy,
-    misordered_by_intervals,
-    prospects,
-    try_methods,
-    wrong_share,
-)
-from pairscore.report.words import CLEARLY, whether_it_matters, with_spaces
+from pairscore.report.prospects import Prospect, best_accuracy, misordered_by_intervals, prospects
+from pairscore.report.trials import HeldOut, Trial, WrongShare, try_methods, wrong_share
+from pairscore.report.words import with_spaces
 
 TIE_BINS = 5
+CLEARLY = 0.05  # p-value up to which a category is said to matter
 NO_EFFECT = 1e-3  # of the scores' standard deviation, below which effects are not drawn
 FAR_ABOVE = 1.3  # times the predicted share of misordered pairs
 LABELS = {"context": "{}", "side": "side: {}", "tie": "ties"}  # of an effect, by its kind
@@ -433,6 +426,21 @@ def categories(model: RankRegression, data: Comparisons) -> list[Category]:
         )
         for term, test in tests
     ]
+
+
+def whether_it_matters(name: str, p: float, numbers: str, is_product: bool = False) -> str:
+    """What the joint test of a category, or of a product of two columns, says.
+
+    >>> whether_it_matters("grade", 0.4, "F(3, 90) = 0.99, p = 0.4")
+    'No sign that grade matters: levels differ no more than by chance (F(3, 90) = 0.99, p = 0.4).'
+    """
+    if not isfinite(p):
+        return f"No test of whether {name} matters: {numbers.removeprefix('none, because ')}."
+    first, _, second = name.partition(":")
+    claim = f"{first} and {second} act on each other" if is_product else f"{name} matters"
+    if p > CLEARLY:
+        return f"No sign that {claim}: levels differ no more than by chance ({numbers})."
+    return f"{claim[0].upper()}{claim[1:]}: levels differ by more than chance ({numbers})."
 
 
 def in_level_order(levels: list[Coefficient]) -> list[Coefficient]:

@@ -1,18 +1,12 @@
-"""The items of a report: read, ranked, with the comparisons of each, and the shape of them all."""
+"""The items of a report: read, ranked, with the comparisons of each."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import cg
 from sklearn.utils.validation import check_is_fitted
 
-from pairscore.core.linear_systems import solve_by_factor
-from pairscore.core.links import Link
 from pairscore.core.passes import net_pass
-from pairscore.core.quantiles import chi_square_p
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, read_items, with_features
 from pairscore.data.recipe import apply_recipe, recipe_of
@@ -27,7 +21,6 @@ if TYPE_CHECKING:
 
 MOST_BARS = 24
 LEADING = 8  # items whose chances against each other are shown
-REFERENCE = 500  # scores that stand for all others in an item's expected win rate
 
 
 @dataclass(frozen=True)
@@ -172,113 +165,3 @@ def item_residuals(
     sd = np.sqrt(np.bincount(data.left, variance, n) + np.bincount(data.right, variance, n))
     residual = np.divide(net_wins - expected, sd, out=np.full(n, np.nan), where=sd > 0)
     return net_wins, expected, residual
-
-
-def equal_items_p(data: Comparisons) -> float:
-    """p-value of the score test that all items are equal, whatever the advantage of a side.
-
-    With equal items a row adds amount * outcome to the net wins of its left item, with the variance
-    w = v * amount * importance, v that of an outcome. Net wins s have the covariance L, the
-    Laplacian of w; with left's net wins T of all rows, of variance W = sum(w), they have the
-    covariance h, the net w of each item. Free of the side, s - h T/W has the covariance L - hh'/W,
-    whose pseudo-inverse is L+ + L+hh'L+ / (W - h'L+h).
-    """
-    n, y, ends = len(data.items), data.outcome.astype(float), (data.left, data.right)
-    amount = data.amount * (data.left != data.right)
-    w = amount * data.importance
-    mean = float(w @ y / w.sum()) * data.sides_known
-    w = w * max(float(w @ y**2 / w.sum()) - mean**2, np.finfo(float).tiny)
-    s, h = (net_pass(*ends, part, n) for part in (amount * y, w))
-    pairs = sparse.csr_array((w, ends), shape=(n, n))
-    pairs = pairs + pairs.T
-    L = sparse.diags_array(pairs.sum(axis=1)) - pairs
-    freedom = n - connected_components(pairs, directed=False)[0]
-    if not data.sides_known:
-        return chi_square_p(s @ _solve(L, s), freedom)
-    s, W = s - h * float(amount @ y / w.sum()), float(w.sum())
-    along, rest = _solve(L, s), W - float(h @ _solve(L, h))
-    if rest < 1e-6 * W:  # the side cannot be told from the items
-        return chi_square_p(s @ along, freedom - 1)
-    return chi_square_p(s @ along + float(h @ along) ** 2 / rest, freedom)
-
-
-def _solve(L: sparse.sparray, right: np.ndarray) -> np.ndarray:
-    """L+ times a vector whose sum over every connected part is zero, up to a constant there."""
-    solved, unfinished = cg(L, right, rtol=1e-10, maxiter=20 * len(right) + 1000)
-    if not unfinished:
-        return solved
-    lift = 1e-12 * float(L.diagonal().max())  # makes each part, free by a constant, invertible
-    return solve_by_factor(L + lift * sparse.eye_array(len(right)), right)
-
-
-def item_information(data: Comparisons, probability: np.ndarray) -> np.ndarray:
-    """What the variance of a small effect of the item adds to its squared residual, shape (N,).
-
-    An effect u moves an outcome by 2 u p(1 - p). Net wins have the variance 4 sum p(1 - p), to
-    which any two comparisons of the item add 4 p(1 - p) p'(1 - p') times that of u; weighted ones
-    count by amount and importance. NaN for an item that was never compared.
-    """
-    n, p = len(data.items), probability * (1 - probability) * (data.left != data.right)
-    amount, square = data.amount, data.amount * data.importance
-    moved, alone, variance = (
-        np.bincount(data.left, values, n) + np.bincount(data.right, values, n)
-        for values in (amount * p, square * p**2, square * p)
-    )
-    return np.divide(moved**2 - alone, variance, out=np.full(n, np.nan), where=variance > 0)
-
-
-# -- the shape of all items -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Shape:
-    """How far the items are from an elliptical distribution, which closed forms need.
-
-    ``tilt`` is the angle in degrees by which their shape turns a closed form (0 if elliptical),
-    ``chance`` the one that as many elliptical items typically show, ``kurtosis`` E|z|^4 over
-    d(d + 2) (1 if normal), and ``skewness_p`` the p-value of E z|z|^2 = 0, which holds for every
-    elliptical distribution.
-    """
-
-    tilt: float
-    chance: float
-    kurtosis: float
-    skewness_p: float
-
-
-def shape_of(z: np.ndarray, score: np.ndarray, link: Link) -> Shape:
-    """Measure what the whitened items ``z`` (n x d) lack of an elliptical distribution.
-
-    With random pairs, and if ``score`` (n) is the true one, a closed form points at E[z h(s)],
-    h(s) = E[2f(s - s') - 1] an item's expected win rate. Of that, E[t h] lies along the
-    standardised score t and E[u h] across, u = z less what t explains; for an elliptical
-    distribution the latter is zero. Its square is reduced by its noise, mean(|u|^2 r^2)/n, r the
-    part of h that is not linear in t.
-
-    Mardia's kurtosis is E|z|^4. For an elliptical distribution mean(z|z|^2) has mean 0 and, in
-    each direction, variance E[|z|^2 (|z|^2 - d - 2)^2]/(d n).
-    """
-    n, d = z.shape
-    square = np.sum(z**2, axis=1)
-    lean = np.mean(z * square[:, None], axis=0)
-    variance = float(np.mean(square * (square - d - 2) ** 2)) / (d * n)
-    skewness_p = chi_square_p(lean @ lean / variance, d) if variance > 0 else 1.0
-    return Shape(*_tilt(z, score, link), float(np.mean(square**2) / (d * (d + 2))), skewness_p)
-
-
-def _tilt(z: np.ndarray, score: np.ndarray, link: Link) -> tuple[float, float]:
-    """The angle in degrees, and that of its noise."""
-    centred = score - score.mean()
-    if not centred.any() or z.shape[1] == 1:
-        return 0.0, 0.0
-    others = np.quantile(score, (np.arange(REFERENCE) + 0.5) / REFERENCE)
-    blocks = np.array_split(score, 1 + len(score) // 1000)
-    h = np.concatenate([np.mean(2 * link.cdf(s[:, None] - others) - 1, axis=1) for s in blocks])
-    t = centred / centred.std()
-    u = z - np.outer(t, t @ z / len(z))
-    along = float(t @ h / len(z))
-    r = h - h.mean() - along * t
-    noise = np.mean(np.sum(u**2, axis=1) * r**2) / len(z)
-    across = np.sum(np.mean(u * r[:, None], axis=0) ** 2) - noise
-    tilts = np.degrees(np.arctan2(np.sqrt([max(across, 0.0), noise]), along))
-    return float(tilts[0]), float(tilts[1])

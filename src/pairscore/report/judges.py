@@ -1,7 +1,4 @@
-"""The judges: their slopes, and whether one is clearly less careful than the others.
-
-Also whether chances of comparisons that the fit has not seen are too sure.
-"""
+"""The judges: their slopes, and whether one is clearly less careful than the others."""
 
 from dataclasses import dataclass
 
@@ -12,11 +9,10 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.estimators.results import REACH, Judges
 from pairscore.model.regression import RankRegression
 from pairscore.report.checks import CANNOT_TELL, POWER, SIDE_Z, Check, again
-from pairscore.report.trials import WrongShare
-from pairscore.report.words import CARELESS, number_of
+from pairscore.report.words import number_of
 
 MOST_NAMED = 3
-STEEP = 0.9  # calibration slope of held-out comparisons below which chances are too sure
+CARELESS = "Is a judge less careful than the others?"  # a question of the checks
 
 
 @dataclass(frozen=True)
@@ -128,36 +124,3 @@ def judge_checks(model: RankRegression, data: Comparisons, probability: np.ndarr
     good = CANNOT_TELL if blind == len(records) else "no sign of a careless judge"
     rule = f"A judge is named from {limit:.1f} standard errors below the others."
     return [Check(CARELESS, not careless, answer, rule, good)]
-
-
-def slope_checks(model: RankRegression, held_out: WrongShare) -> list[Check]:
-    """Whether abilities are too far apart for held-out comparisons; nothing where none was tested,
-    nor with features, where the chart of calibration shows it.
-
-    The slope is what the log odds of the predictions have to be multiplied with.
-    """
-    slope, error = held_out.slope, held_out.slope_error
-    if model.n_features_in_ or not (np.isfinite(slope) and np.isfinite(error)):
-        return []
-    fine = slope > STEEP or slope + SIDE_Z * error > 1
-    answer = (
-        f"The log odds of held-out pairs would have to be multiplied with {slope:.2f} (standard"
-        f" error {error:.2f}) to be right"
-    )
-    answer += ": no sign that chances are too sure." if fine else ": abilities are too far apart."
-    if not fine and model.item_effects_ is not None and model.item_effects_.free:
-        answer += (
-            " The comparisons are few for this number of items; "
-            + again(
-                model,
-                "item_effects",
-                "fit again with --item-effects, which shrinks abilities by an estimated variance",
-                "shrinking abilities by an estimated variance",
-            )
-            + "."
-        )
-    rule = (
-        f"Calibration slope of held-out pairs; too sure below {STEEP:g}, if it is {SIDE_Z:g}"
-        " standard errors below 1."
-    )
-    return [Check("Are predictions too sure?", fine, answer, rule, "no sign of it")]

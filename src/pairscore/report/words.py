@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite, isinf, isnan
 from unicodedata import east_asian_width
 
-CLEARLY = 0.05  # p-value up to which a category is said to matter
-CARELESS = "Is a judge less careful than the others?"  # a question of the checks
 OPTION = re.compile(r"\b(\w+)=(?:'(\w+)'|True|(\d+(?:\.\d+)?(?:e-?\d+)?))")
 COVARIANCE_ITEMS = re.compile(r", name some with covariance_items=")
 RIDGE = re.compile(r"\b([Ss])et l2\b")
@@ -130,21 +128,6 @@ def wins(of_100: float, more: str = "more than ", fewer: str = "fewer than ") ->
     if not isfinite(of_100):
         return "unknown"
     return f"{more}99" if of_100 > 99 else f"{fewer}1" if of_100 < 1 else f"{of_100:.0f}"
-
-
-def whether_it_matters(name: str, p: float, numbers: str, is_product: bool = False) -> str:
-    """What the joint test of a category, or of a product of two columns, says.
-
-    >>> whether_it_matters("grade", 0.4, "F(3, 90) = 0.99, p = 0.4")
-    'No sign that grade matters: levels differ no more than by chance (F(3, 90) = 0.99, p = 0.4).'
-    """
-    if not isfinite(p):
-        return f"No test of whether {name} matters: {numbers.removeprefix('none, because ')}."
-    first, _, second = name.partition(":")
-    claim = f"{first} and {second} act on each other" if is_product else f"{name} matters"
-    if p > CLEARLY:
-        return f"No sign that {claim}: levels differ no more than by chance ({numbers})."
-    return f"{claim[0].upper()}{claim[1:]}: levels differ by more than chance ({numbers})."
 
 
 def advice_or_tried(rejected: Mapping[str, str], setting: str, advice: str, what: str) -> str:
