@@ -1,4 +1,4 @@
-"""The covariance of a closed form and of its scale on the link, by the sandwich of both equations."""
+"""The covariance of a closed form and of its scale: the sandwich of the equations of both."""
 
 from dataclasses import dataclass
 from functools import cached_property
