@@ -170,6 +170,19 @@ def test_the_trace_has_only_the_noise_that_messages_do_not_know(monkeypatch):
     assert abs(found.trace() - np.trace(matrix)) < 4.5 * noise
 
 
+def test_the_trace_of_effects_that_hardly_matter_has_no_noise(monkeypatch):
+    """There V is about sigma^2 I, so that its trace is sigma^2 N; squares of signs that were
+    centred add up to N less something random, and with it signs alone are off by much more.
+    """
+    monkeypatch.setattr(item_covariance, "EXACT_ITEMS", 0)
+    pairs = small_pairs(np.random.default_rng(8), 250, 1250)
+    found = posterior_covariance(pairs, 0.2 * pairs.number, 1e-3)
+    exact = float(np.trace(inverse(pairs, 0.2 * pairs.number, 1e-3)))
+    assert found.trace() == pytest.approx(exact, rel=1e-5)
+    signs = found._signs
+    assert abs(np.sum(signs**2) / signs.shape[1] + 1 - 250) > 0.1
+
+
 def test_on_a_tree_the_trace_has_no_noise(monkeypatch):
     monkeypatch.setattr(item_covariance, "EXACT_ITEMS", 0)
     monkeypatch.setattr(item_covariance, "ROUNDS", 400)  # a message goes from end to end

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import binom
 
-from pairscore import RankRegression
+from pairscore import Comparisons, RankRegression
+from pairscore.effects import item_covariance
 from pairscore.effects.expectation_propagation import start_posterior
 from pairscore.effects.item_variance import (
     LARGEST,
@@ -43,6 +45,27 @@ def test_the_variance_is_the_likeliest_one_and_the_interval_that_of_its_likeliho
     assert np.log(post.sigma2) == pytest.approx(x[value.argmax()], abs=0.06)
     drop = value.max() - np.interp(np.log([interval.low, interval.high]), x, value)
     np.testing.assert_allclose(drop, REACH2 / 2, atol=0.06)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_effects_were_not_seen_beside_an_item_in_half_of_all_comparisons(seed, monkeypatch):
+    """By messages: noise of the trace at a tiny sigma^2, where the search began, said zero."""
+    rng = np.random.default_rng([17, seed])
+    X = rng.normal(size=(400, 3))
+    score = X @ [1, -0.5, 0.5] + rng.normal(size=400)
+    left, other = rng.integers(0, 400, (2, 1200))
+    left[rng.random(1200) < 0.5] = 0
+    right = np.where(other == left, (other + 1) % 400, other)
+    won = rng.random(1200) < expit(score[left] - score[right])
+    data = Comparisons(X, left, right, np.where(won, 1, -1))
+    found = []
+    for most in (0, 400):
+        monkeypatch.setattr(item_covariance, "EXACT_ITEMS", most)
+        found.append(RankRegression(item_effects=True).fit(data).item_effects_)
+    by_messages, exact = found
+    assert exact.interval[0] > 0.05
+    assert by_messages.sigma2 == pytest.approx(exact.sigma2, rel=0.05)
+    np.testing.assert_allclose(by_messages.interval, exact.interval, rtol=0.1)
 
 
 def test_a_fit_with_item_effects_took_more_than_sixty_sweeps():

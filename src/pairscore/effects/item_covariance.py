@@ -408,9 +408,10 @@ class MessageCovariance:
         """E z'Vz over random signs z (Hutchinson), less what messages know of its noise.
 
         Of a product x = Vz with a residual r, z'x + r'x is off by the square of that. As signs are
-        centred, V 1 = sigma^2 1 adds sigma^2 for each group, and two of a group of s have the
-        covariance -1 / s. Most of the noise is 2 sum V_ij z_i z_j over the pairs, of which messages
-        say the V_ij: it is taken off, with its mean. That leaves a half to a tenth of it.
+        centred, V 1 = sigma^2 1 adds sigma^2 for each group, and in a group of s their squares have
+        the mean 1 - 1 / s, and products of two -1 / s. Most of the noise of sum V_ij z_i z_j is
+        that of the V_ij that messages say, those of items and of pairs: it is taken off, with its
+        mean. That leaves a half to a tenth of it, and nothing where sigma^2 is small.
         """
         z, pairs = self._signs, self._pairs
         if len(pairs.high) == pairs.n_items - self._n_groups:  # a tree: messages are exact
@@ -423,10 +424,11 @@ class MessageCovariance:
             trace += self._sigma2 * self._n_groups
         of_items, of_pairs, _ = self.tree
         covariance = (of_items[pairs.low] + of_items[pairs.high] - of_pairs) / 2
-        of_neighbours = pairs.matrix(np.zeros(pairs.n_items), covariance)
-        noise = np.vdot(z, of_neighbours @ z) / z.shape[1]
-        size = np.bincount(pairs.component)[pairs.component[pairs.low]]
-        return trace - float(noise + 2 * np.sum(covariance / size))
+        by_messages = pairs.matrix(of_items, covariance)
+        of_signs = np.vdot(z, by_messages @ z) / z.shape[1]
+        size = np.bincount(pairs.component)[pairs.component]
+        mean = np.sum(of_items * (1 - 1 / size)) - 2 * np.sum(covariance / size[pairs.low])
+        return trace - float(of_signs - mean)
 
     @property
     def _n_groups(self) -> int:
