@@ -127,3 +127,22 @@ def test_moments_equal_numpys(n_rows):
     )
     for found, expected in zip(vars(spread(X, weight)).values(), (ours.mean, ours.sd), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_pairs_among_items_that_are_linked_to_no_others_are_a_graph_of_their_own():
+    rng = np.random.default_rng(2)
+    group = rng.integers(0, 3, 60)
+    members = [np.flatnonzero(group == one) for one in range(3)]
+    left, right = np.concatenate([rng.choice(these, (2, 50)) for these in members], axis=1)
+    outcome, one = rng.integers(-1, 2, 150), np.ones(150)
+    pairs = aggregate_pairs(left, right, outcome, one, 60, keep_sides=True)
+    some = np.isin(group, [0, 2])
+    found, numbers = pairs.among(some)
+    inside = some[left]
+    place = np.cumsum(some) - 1
+    alone = aggregate_pairs(
+        place[left[inside]], place[right[inside]], outcome[inside], one[inside], some.sum(), True
+    )
+    for name in ("start", "high", "win", "lose", "side"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(alone, name))
+    np.testing.assert_array_equal(pairs.win[:, numbers], found.win)

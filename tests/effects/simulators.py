@@ -102,6 +102,21 @@ def small_pairs(rng, n_items=12, n_comparisons=60, keep_sides=False):
     )
 
 
+def inverse(pairs, weight, sigma2):
+    """The naive one: comparison by comparison, then inverted."""
+    precision = np.eye(pairs.n_items) / sigma2
+    for low, high, one in zip(pairs.low, pairs.high, weight, strict=True):
+        ends = np.zeros(pairs.n_items)
+        ends[low], ends[high] = 1, -1
+        precision += one * np.outer(ends, ends)
+    return np.linalg.inv(precision)
+
+
+def of_differences(matrix, pairs):
+    own = np.diag(matrix)
+    return own[pairs.low] + own[pairs.high] - 2 * matrix[pairs.low, pairs.high]
+
+
 def context_votes(seed, n=150, m=1800, sigma=0.8):
     rng = np.random.default_rng([41, seed])
     X = rng.normal(size=(n, 3))

@@ -1,32 +1,20 @@
-"""The covariance of items' effects: formed, or by messages and conjugate gradients."""
+"""The covariance of items' effects: formed in blocks, beside messages in large groups."""
 
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
+from scipy.special import expit
 
-from pairscore.core.pair_graph import aggregate_pairs
+from pairscore import Comparisons, RankRegression
+from pairscore.core.pair_graph import aggregate_pairs, laplacian
 from pairscore.effects import item_covariance
 from pairscore.effects.abilities import centred_variances, quasi_variances
 from pairscore.effects.item_covariance import (
+    EXACT_ITEMS,
+    lasting_covariance,
     posterior_covariance,
-    tree_variances,
 )
-from tests.effects.simulators import small_pairs
-
-
-def inverse(pairs, weight, sigma2):
-    """The naive one: comparison by comparison, then inverted."""
-    precision = np.eye(pairs.n_items) / sigma2
-    for low, high, one in zip(pairs.low, pairs.high, weight, strict=True):
-        ends = np.zeros(pairs.n_items)
-        ends[low], ends[high] = 1, -1
-        precision += one * np.outer(ends, ends)
-    return np.linalg.inv(precision)
-
-
-def of_differences(matrix, pairs):
-    own = np.diag(matrix)
-    return own[pairs.low] + own[pairs.high] - 2 * matrix[pairs.low, pairs.high]
+from tests.effects.simulators import inverse, of_differences, small_pairs
 
 
 def test_the_formed_covariance_is_the_inverse():
@@ -57,76 +45,120 @@ def test_groups_that_never_meet_have_blocks_of_their_own(monkeypatch):
     np.testing.assert_allclose(found.entries(rows, others), exact[rows, others], atol=1e-14)
 
 
-def test_variances_are_exact_on_a_tree_and_close_on_random_comparisons():
-    rng = np.random.default_rng(4)
-    parent = np.array([rng.integers(0, item) for item in range(1, 40)])
-    tree = aggregate_pairs(parent, np.arange(1, 40), np.ones(39), np.ones(39), 40)
-    for pairs, tolerance in (
-        (tree, 1e-5),
-        (small_pairs(rng, 600, 1800), 0.03),
-        (small_pairs(rng, 600, 12_000), 0.03),
-    ):
-        weight = 0.2 * pairs.number
-        exact = inverse(pairs, weight, 1.5)
-        own, of_pairs, _ = tree_variances(pairs, weight, 1 / 1.5)
-        np.testing.assert_allclose(own, np.diag(exact), rtol=tolerance)
-        np.testing.assert_allclose(of_pairs, of_differences(exact, pairs), rtol=tolerance)
-        alone = 1 / (1 / 1.5 + pairs.item_sums(weight, weight))
-        # as if the opponents' scores were known
-        assert np.max(np.abs(alone / np.diag(exact) - 1)) > tolerance
-
-
-def test_many_items_go_by_messages_and_gradients_with_the_same_answer(monkeypatch):
-    rng = np.random.default_rng(6)
-    pairs, columns = small_pairs(rng, 300, 2400), rng.normal(size=(300, 3))
-    formed = posterior_covariance(pairs, 0.2 * pairs.number, 2.0)
-    monkeypatch.setattr(item_covariance, "EXACT_ITEMS", 10)
-    sparse = posterior_covariance(pairs, 0.2 * pairs.number, 2.0)
-    np.testing.assert_allclose(sparse.times(columns), formed.times(columns), atol=1e-3)
-    np.testing.assert_allclose(sparse.times(columns[:, 0]), formed.times(columns[:, 0]), atol=1e-3)
-    np.testing.assert_allclose(sparse.diagonal, formed.diagonal, rtol=0.03)
-
-
-def test_the_trace_is_right_where_all_items_of_a_group_meet(monkeypatch):
-    """Messages go round in such groups and are too small; random signs are not."""
-    group = np.repeat(np.arange(30), 28)
-    low, high = (np.tile(ends, 30) + 8 * group for ends in np.triu_indices(8, 1))
-    pairs = aggregate_pairs(low, high, np.ones(len(low)), np.ones(len(low)), 240)
-    weight = np.full(len(pairs.high), 2.0)
-    exact = np.trace(inverse(pairs, weight, 25.0))
-    monkeypatch.setattr(item_covariance, "EXACT_ITEMS", 5)
-    found = posterior_covariance(pairs, weight, 25.0)
-    # of sum z'Vz over some draws of signs: twice the sum of squares off the diagonal
-    matrix = inverse(pairs, weight, 25.0)
-    error = np.sqrt(
-        2 * np.sum((matrix - np.diag(np.diag(matrix))) ** 2) / item_covariance.MOST_PROBES
+@pytest.mark.parametrize("sigma2", [0.5, 4.0, np.inf])
+def test_small_groups_have_blocks_beside_messages_in_large_ones(sigma2, monkeypatch):
+    """Items alone and in twos and eights among them: without a law their own variances by messages
+    are without bound, and their sum made those of all others a millionth of what they are.
+    """
+    rng = np.random.default_rng(9)
+    large = small_pairs(rng, 400, 4000)
+    ends = [np.array([large.low, large.high])]
+    ends += [410 + 8 * k + np.array(np.triu_indices(8, 1)) for k in range(5)]
+    ends += [450 + 2 * k + np.array([[0], [1]]) for k in range(5)]
+    low, high = np.concatenate(ends, axis=1)
+    order = rng.permutation(460)
+    one = np.ones(len(low))
+    pairs = aggregate_pairs(order[low], order[high], one, one, 460)
+    weight, columns = rng.gamma(4.0, 0.05, size=len(pairs.high)), rng.normal(size=(460, 2))
+    monkeypatch.setattr(item_covariance, "EXACT_ITEMS", 100)
+    found = posterior_covariance(pairs, weight, sigma2)
+    matrix = laplacian(pairs, weight, 0.0 if np.isinf(sigma2) else 1 / sigma2).toarray()
+    exact = np.linalg.pinv(matrix, hermitian=True)
+    groups = pairs.component == np.arange(pairs.component.max() + 1)[:, None]
+    centre = np.eye(460) - sum(np.outer(one, one) / one.sum() for one in groups.astype(float))
+    np.testing.assert_allclose(found.diagonal, np.diag(exact), rtol=0.03, atol=1e-12)
+    np.testing.assert_allclose(found.pair_variance, of_differences(exact, pairs), rtol=0.03)
+    np.testing.assert_allclose(
+        found.centred_diagonal(), np.diag(centre @ exact @ centre), rtol=0.03, atol=1e-12
     )
-    assert abs(found.trace() - exact) < 4.5 * error
-    own, *_ = tree_variances(pairs, weight, 1 / 25.0)
-    assert own.sum() < 0.7 * exact
-    # variances are scaled so that they add up, of items and of their differences
-    np.testing.assert_allclose(found.diagonal, np.diag(matrix), rtol=4.5 * error / exact)
-    np.testing.assert_allclose(found.pair_variance, of_differences(matrix, pairs), rtol=0.05)
+    assert found.trace() == pytest.approx(np.trace(exact), rel=0.02)
+    small = np.isin(np.arange(460), order[400:])
+    np.testing.assert_allclose(found.diagonal[small], np.diag(exact)[small], atol=1e-12)
+    given = centre @ columns if np.isinf(sigma2) else columns
+    np.testing.assert_allclose(found.times(given, close=1e-8), exact @ given, atol=1e-5)
+    rows, others = rng.integers(0, 460, (2, 4000))
+    inside = small[rows] & small[others]
+    np.testing.assert_allclose(
+        found.entries(rows, others)[inside], exact[rows, others][inside], atol=1e-12
+    )
+    again = found.at(2.0)
+    anew = posterior_covariance(pairs, weight, 2.0, near=found)
+    np.testing.assert_allclose(again.diagonal, anew.diagonal, rtol=0.03)
+    items = np.sort(np.concatenate([items for items, _ in found.blocks()]))
+    np.testing.assert_array_equal(items, np.flatnonzero(small))
 
 
-def test_another_variance_needs_no_new_signs_for_the_trace(monkeypatch):
-    """What circles take off variances is about the same there; the trace is made when asked for."""
-    rng = np.random.default_rng(8)
-    groups = np.arange(600).reshape(30, 20)
-    low, high = np.concatenate([one[np.array(np.triu_indices(20, 1))] for one in groups], axis=1)
-    pairs = aggregate_pairs(low, high, np.ones(len(low)), np.ones(len(low)), 600)
-    weight = rng.gamma(2.0, 0.1, size=len(pairs.high))
-    monkeypatch.setattr(item_covariance, "EXACT_ITEMS", 5)
-    near = posterior_covariance(pairs, weight, 2.0).at(2.2)
-    exact = inverse(pairs, weight, 2.2)
-    anew = posterior_covariance(pairs, weight, 2.2)
-    np.testing.assert_allclose(near.diagonal, anew.diagonal, rtol=0.02)
-    np.testing.assert_allclose(near.pair_variance, anew.pair_variance, rtol=0.02)
-    np.testing.assert_allclose(near.pair_variance, of_differences(exact, pairs), rtol=0.05)
-    assert near.trace() == pytest.approx(np.trace(exact), rel=0.02)
-    monkeypatch.setattr(item_covariance, "EXACT_ITEMS", 1000)
-    formed = posterior_covariance(pairs, weight, 2.0).at(2.2)
-    np.testing.assert_allclose(formed.diagonal, np.diag(exact))
+def seeded_pairs(n):
+    """Everybody meets neighbours on a scale."""
+    low = np.repeat(np.arange(n - 3), 3)
+    high = low + np.tile([1, 2, 3], n - 3)
+    return aggregate_pairs(low, high, np.ones(len(low)), np.ones(len(low)), n)
+
+
+def test_where_messages_are_not_to_be_trusted_errors_come_from_blocks(monkeypatch):
+    """Random pairs forget where a walk began; neighbours on a scale do not, and errors by messages
+    would be off by a tenth and more.
+    """
+    monkeypatch.setattr(item_covariance, "LASTING_ITEMS", 100)
+    random = small_pairs(np.random.default_rng(2), 700, 7000)
+    for pairs, is_trusted in ((random, True), (seeded_pairs(700), False)):
+        weight = 0.2 * pairs.number
+        exact = np.diag(np.linalg.pinv(laplacian(pairs, weight).toarray(), hermitian=True))
+        by_messages = posterior_covariance(pairs, weight, np.inf, exact_items=0)
+        off = np.median(np.abs(np.sqrt(by_messages.diagonal / exact) - 1))
+        assert by_messages.is_trusted == is_trusted
+        assert (off < 0.01) == is_trusted
+        kept = lasting_covariance(pairs, weight, np.inf)
+        near = 0.02 if is_trusted else 1e-9
+        np.testing.assert_allclose(np.sqrt(kept.diagonal), np.sqrt(exact), rtol=near)
+        assert bool(list(kept.blocks())) != is_trusted
+
+
+def test_a_chain_without_a_law_is_not_taken_for_a_tree_with_one(monkeypatch):
+    """Messages along a tree are exact beside a law; without one they have no end."""
+    monkeypatch.setattr(item_covariance, "LASTING_ITEMS", 100)
+    low = np.arange(599)
+    chain = aggregate_pairs(low, low + 1, np.ones(599), np.ones(599), 600)
+    found = lasting_covariance(chain, np.full(599, 0.4), np.inf)
+    exact = np.linalg.pinv(laplacian(chain, np.full(599, 0.4)).toarray(), hermitian=True)
+    np.testing.assert_allclose(found.diagonal, np.diag(exact), rtol=1e-6)
+
+
+def test_blocks_are_formed_of_the_smallest_groups_first(monkeypatch):
+    sizes = [40, 3, 20, 20, 5]
+    first = np.cumsum([0, *sizes[:-1]])
+    ends = [start + np.array(np.triu_indices(s, 1)) for start, s in zip(first, sizes, strict=True)]
+    low, high = np.concatenate(ends, axis=1)
+    pairs = aggregate_pairs(low, high, np.ones(len(low)), np.ones(len(low)), sum(sizes) + 2)
+    monkeypatch.setattr(item_covariance, "MOST_ENTRIES", 9 + 25 + 400 + 2)
+    formed = item_covariance.items_of_blocks(pairs, 30)
+    assert [bool(formed[start]) for start in first] == [False, True, True, False, True]
+    assert formed[-2:].all()
+    assert not item_covariance.items_of_blocks(pairs, 0).any()
+
+
+@pytest.mark.parametrize(("item_effects", "n", "most"), [(True, 300, 0), (False, 300, 1)])
+def test_large_blocks_are_formed_once_if_at_all(item_effects, n, most, monkeypatch):
+    """The time of a fit grew with the cube of the items, in every sweep, up to a switch."""
+    sizes = []
+    inverses = item_covariance.inverses
+
+    def counted(stack):
+        sizes.append(stack.shape[1])
+        return inverses(stack)
+
+    monkeypatch.setattr(item_covariance, "inverses", counted)
+    rng = np.random.default_rng(1)
+    X, (left, other) = rng.normal(size=(n, 2)), rng.integers(0, n, (2, 10 * n))
+    right = np.where(left == other, (other + 1) % n, other)
+    won = rng.random(len(left)) < expit((X[left] - X[right]) @ [1.0, -1.0])
+    if item_effects:
+        data = Comparisons(X, left, right, np.where(won, 1, -1))
+        RankRegression(item_effects=True).fit(data)
+    else:
+        winner, loser = np.where(won, left, right), np.where(won, right, left)
+        RankRegression(l2=0.1).fit(None, {"winner": winner, "loser": loser})
+    assert sum(size > EXACT_ITEMS for size in sizes) == most
 
 
 def test_without_effects_there_is_no_covariance():
@@ -137,68 +169,13 @@ def test_without_effects_there_is_no_covariance():
     assert not nothing.pair_variance.any()
 
 
-def test_starting_from_nearly_right_variances_ends_at_the_same_ones(monkeypatch):
-    """As a sweep does from the one before: far fewer rounds and steps, but no other answer."""
-    monkeypatch.setattr(item_covariance, "EXACT_ITEMS", 0)
-    rng = np.random.default_rng(8)
-    pairs = small_pairs(rng, 400, 2000)
-    weight = 0.2 * pairs.number * rng.uniform(0.8, 1.2, len(pairs.high))
-    before = posterior_covariance(pairs, 0.2 * pairs.number, 1.8)
-    found, cold = (posterior_covariance(pairs, weight, 2.0, near) for near in (before, None))
-    np.testing.assert_allclose(found.diagonal, cold.diagonal, rtol=2e-3)
-    np.testing.assert_allclose(found.pair_variance, cold.pair_variance, rtol=2e-3)
-    assert found.trace() == pytest.approx(cold.trace(), rel=3e-4)
-    assert abs(before.trace() / found.trace() - 1) > 0.01
-
-
-def test_the_trace_has_only_the_noise_that_messages_do_not_know(monkeypatch):
-    """Of z'Vz over some signs: twice the squares of V off the diagonal, less what messages say."""
-    monkeypatch.setattr(item_covariance, "EXACT_ITEMS", 0)
-    pairs = small_pairs(np.random.default_rng(8), 400, 2000)
-    weight = 0.2 * pairs.number
-    matrix = inverse(pairs, weight, 2.0)
-    own, of_pairs, _ = tree_variances(pairs, weight, 1 / 2.0)
-    rest = matrix - 2.0 / 400  # signs are centred, and V 1 = sigma^2 1
-    np.fill_diagonal(rest, 0.0)
-    plain = np.sqrt(2 * np.sum(rest**2) / item_covariance.MOST_PROBES)
-    across = (own[pairs.low] + own[pairs.high] - of_pairs) / 2
-    rest[pairs.low, pairs.high] -= across
-    rest[pairs.high, pairs.low] -= across
-    noise = np.sqrt(2 * np.sum(rest**2) / item_covariance.MOST_PROBES)
-    assert noise < 0.6 * plain
-    found = posterior_covariance(pairs, weight, 2.0)
-    assert abs(found.trace() - np.trace(matrix)) < 4.5 * noise
-
-
-def test_the_trace_of_effects_that_hardly_matter_has_no_noise(monkeypatch):
-    """There V is about sigma^2 I, so that its trace is sigma^2 N; squares of signs that were
-    centred add up to N less something random, and with it signs alone are off by much more.
-    """
-    monkeypatch.setattr(item_covariance, "EXACT_ITEMS", 0)
-    pairs = small_pairs(np.random.default_rng(8), 250, 1250)
-    found = posterior_covariance(pairs, 0.2 * pairs.number, 1e-3)
-    exact = float(np.trace(inverse(pairs, 0.2 * pairs.number, 1e-3)))
-    assert found.trace() == pytest.approx(exact, rel=1e-5)
-    signs = found._signs
-    assert abs(np.sum(signs**2) / signs.shape[1] + 1 - 250) > 0.1
-
-
-def test_on_a_tree_the_trace_has_no_noise(monkeypatch):
-    monkeypatch.setattr(item_covariance, "EXACT_ITEMS", 0)
-    monkeypatch.setattr(item_covariance, "ROUNDS", 400)  # a message goes from end to end
-    low = np.arange(299)
-    chain = aggregate_pairs(low, low + 1, np.ones(299), np.ones(299), 300)
-    found = posterior_covariance(chain, np.full(299, 0.4), 2.0)
-    exact = np.trace(inverse(chain, np.full(299, 0.4), 2.0))
-    assert found.trace() == pytest.approx(exact, rel=1e-3)
-
-
 def test_a_small_ridge_does_not_blow_up_the_errors_of_many_abilities(monkeypatch):
     """Errors of centred abilities, by messages as where V is formed, whatever the ridge."""
     pairs = small_pairs(np.random.default_rng(3), 300, 3000)
     weight = 0.2 * pairs.number
     for sigma2 in (5.0, 1e8):
-        exact = centred_variances(posterior_covariance(pairs, weight, sigma2), pairs, sigma2)
+        formed = posterior_covariance(pairs, weight, sigma2, exact_items=300)
+        exact = centred_variances(formed, pairs, sigma2)
         centre = np.eye(300) - 1 / 300
         naive = np.diag(centre @ inverse(pairs, weight, sigma2) @ centre)
         np.testing.assert_allclose(exact, naive, rtol=1e-5)
@@ -208,16 +185,13 @@ def test_a_small_ridge_does_not_blow_up_the_errors_of_many_abilities(monkeypatch
         np.testing.assert_allclose(np.sqrt(many), np.sqrt(exact), rtol=0.1)
 
 
-# -- abilities without a law -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("exact_items", [5, 1000], ids=["messages", "formed"])
 def test_without_a_law_the_covariance_is_the_pseudo_inverse_of_the_laplacian(exact_items):
     rng = np.random.default_rng(11)
     pairs = small_pairs(rng, 200, 3000)
     weight = 0.2 * pairs.number
     found = posterior_covariance(pairs, weight, np.inf, exact_items=exact_items)
-    exact = np.linalg.pinv(item_covariance.laplacian(pairs, weight).toarray(), hermitian=True)
+    exact = np.linalg.pinv(laplacian(pairs, weight).toarray(), hermitian=True)
     columns = rng.normal(size=(200, 2))
     columns -= columns.mean(axis=0)
     formed = exact_items == 1000
@@ -230,22 +204,43 @@ def test_without_a_law_the_covariance_is_the_pseudo_inverse_of_the_laplacian(exa
     assert np.isclose(weight @ found.pair_variance, 199)  # tr L L^+ = N - 1
 
 
-def test_quasi_variances_minimise_the_errors_of_log_variances():
+# -- quasi-variances -------------------------------------------------------------------------------
+
+
+def drawn_quasi_variances(n, m, spread=0.1):
+    """Quasi-variances, variances, and the variances of all differences."""
     rng = np.random.default_rng(12)
-    pairs = small_pairs(rng, 30, 200)
-    along = 0.1 * rng.normal(size=(30, 2))
-    covariance = posterior_covariance(
-        pairs, pairs.number * rng.uniform(0.1, 1, len(pairs.high)), np.inf
-    )
-    V = covariance.whole() + along @ along.T
-    first, second = np.triu_indices(30, 1)
-    logs = np.log(np.diag(V)[first] + np.diag(V)[second] - 2 * V[first, second])
+    pairs = small_pairs(rng, n, m)
+    along = spread * rng.normal(size=(n, 2))
+    weight = pairs.number * rng.uniform(0.1, 1, len(pairs.high))
+    covariance = posterior_covariance(pairs, weight, np.inf, exact_items=n)
+    ((_, block),) = covariance.blocks()
+    V = block + along @ along.T
+    first, second = np.triu_indices(n, 1)
+    of_pairs = np.diag(V)[first] + np.diag(V)[second] - 2 * V[first, second]
+    q = quasi_variances(covariance, along, np.diag(V), is_free=True)
+    return q, np.diag(V), of_pairs
 
-    def errors(log_q):
-        q = np.exp(log_q)
-        return np.log(q[first] + q[second]) - logs
 
-    q = quasi_variances(covariance, along)
-    twin = np.exp(least_squares(errors, np.log(np.diag(V)), xtol=1e-14, ftol=1e-14).x)
-    np.testing.assert_allclose(q, twin, rtol=1e-5)
-    assert np.sum(errors(np.log(np.diag(V))) ** 2) > np.sum(errors(np.log(q)) ** 2)
+def off_by(q, of_pairs):
+    first, second = np.triu_indices(len(q), 1)
+    return np.log(q[first] + q[second]) - np.log(of_pairs)
+
+
+def test_quasi_variances_minimise_the_errors_of_log_variances():
+    q, variance, of_pairs = drawn_quasi_variances(30, 200)
+    start = np.log(variance)
+    twin = least_squares(lambda x: off_by(np.exp(x), of_pairs), start, xtol=1e-14, ftol=1e-14)
+    np.testing.assert_allclose(q, np.exp(twin.x), rtol=1e-5)
+    assert np.sum(off_by(variance, of_pairs) ** 2) > np.sum(off_by(q, of_pairs) ** 2)
+
+
+def test_in_large_groups_variances_do_as_well_as_quasi_variances(monkeypatch):
+    """Errors of differences are off by half a hundredth either way, and a few by more."""
+    plain, variance, of_pairs = drawn_quasi_variances(300, 1500, spread=0.0)
+    np.testing.assert_array_equal(plain, variance)
+    monkeypatch.setattr("pairscore.effects.abilities.EXACT_ITEMS", 300)
+    q, *_ = drawn_quasi_variances(300, 1500, spread=0.0)
+    for share, most in ((0.5, 0.006), (0.95, 0.012)):
+        for these in (q, plain):
+            assert np.quantile(np.abs(off_by(these, of_pairs)) / 2, share) < most

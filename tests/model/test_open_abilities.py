@@ -260,3 +260,19 @@ def test_the_summary_says_where_an_interval_is_open():
     assert " or more " in first
     assert " or less " in last
     assert "inf" not in first + last
+
+
+def test_errors_of_many_abilities_beside_open_ones_were_next_to_nothing(monkeypatch):
+    """Items alone have no variance by messages, and theirs swallowed that of all others."""
+    rng = np.random.default_rng(3)
+    ability, (left, other) = rng.normal(size=300), rng.integers(0, 300, (2, 1500))
+    right = np.where(left == other, (other + 1) % 300, other)
+    won = rng.random(1500) < expit(ability[left] - ability[right])
+    votes, errors = as_votes(left, right, np.where(won, 1, -1)), []
+    for most in (500, 50):
+        monkeypatch.setattr("pairscore.effects.item_covariance.LASTING_ITEMS", most)
+        errors.append(fit_open(votes).item_effects_.std_error)
+    exact, by_messages = errors
+    main = np.isfinite(exact)
+    assert 50 < np.count_nonzero(main) < 300
+    np.testing.assert_allclose(by_messages[main], exact[main], rtol=0.03)

@@ -180,6 +180,14 @@ class Pairs:
         start = np.clip(self.start, first, last) - first
         return Pairs(start, self.high[first:last], *wins, self.side)
 
+    def among(self, items: np.ndarray) -> tuple["Pairs", np.ndarray]:
+        """The pairs of some items (mask N) that are linked to no others, and their numbers here."""
+        numbers = np.flatnonzero(items[self.low])
+        start = np.append(0, np.cumsum(np.diff(self.start)[items])).astype(self.start.dtype)
+        place = (np.cumsum(items) - 1).astype(self.high.dtype)
+        of_sides = self.win[:, numbers], self.lose[:, numbers]
+        return Pairs(start, place[self.high[numbers]], *of_sides, self.side), numbers
+
     def net_per_item(self, values: np.ndarray) -> np.ndarray:
         """Transpose of :meth:`differences`: each value counts for low and against high."""
         return add_net(self.low, self.high, values, np.zeros(self.n_items))

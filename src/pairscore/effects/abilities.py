@@ -18,12 +18,8 @@ from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import read_names
 from pairscore.display import first_few
-from pairscore.effects.item_covariance import (
-    Covariance,
-    FormedCovariance,
-    own_variance,
-    shared_variance,
-)
+from pairscore.effects.item_covariance import EXACT_ITEMS, Covariance
+from pairscore.effects.item_differences import own_variance, shared_variance
 from pairscore.effects.predictor import effect_columns
 from pairscore.effects.rows import RowDerivatives, RowsInformation, information_of_design
 from pairscore.errors import (
@@ -300,39 +296,39 @@ def centred_variances(covariance: Covariance, pairs: Pairs, sigma2: float) -> np
     """Variances (N) of effects less the mean of all that were compared.
 
     Of n compared items it is V - sigma^2 / n, because V 1 = sigma^2 1: V 1 of a group of items is
-    what a ridge knows of their mean, and no comparison does. Where V is formed, each group of s
-    items is centred first, and sigma^2 (1 / s - 1 / n) is added, so that a ridge may be small.
+    what a ridge knows of their mean, and no comparison does. Each group of s items is centred
+    first, and sigma^2 (1 / s - 1 / n) is added, so that a ridge may be small.
     """
+    variance = covariance.centred_diagonal()
     if np.isinf(sigma2):
-        return covariance.diagonal
+        return variance
     size = np.bincount(pairs.component)[pairs.component].astype(float)
     n = max(int(np.count_nonzero(size > 1)), 1)
-    if not isinstance(covariance, FormedCovariance):
-        return np.maximum(covariance.diagonal - sigma2 / n, 0.0)
-    return covariance.centred_diagonal() + sigma2 * (1 / size - 1 / n)
+    return variance + sigma2 * (1 / size - 1 / n)
 
 
-def quasi_variances(covariance: Covariance, along: np.ndarray) -> np.ndarray | None:
+def quasi_variances(
+    covariance: Covariance, along: np.ndarray, variance: np.ndarray, is_free: bool
+) -> np.ndarray | None:
     """q (N) with q_i + q_j about the variance of the difference of any two abilities.
 
     Least squares of log(q_i + q_j) - log v_ij over all pairs (Firth and de Menezes 2004), by the
-    method of Gauss and Newton; ``along`` (N x k) is what effects of comparisons add to V. None
-    where V is not formed in one block, or of abilities without a law in blocks: these hold within
-    a block, and one of a single item has none.
+    method of Gauss and Newton; ``along`` (N x k) is what effects of comparisons add to V. In groups
+    of more than EXACT_ITEMS items they are the ``variance`` of abilities (N), which does as well
+    there. Without a law (``is_free``) they hold within a group, and one item alone has none; with
+    one there are none unless all items are in one group.
     """
-    if not isinstance(covariance, FormedCovariance):
+    q, blocks = variance.copy(), list(covariance.blocks())
+    if not is_free and blocks and len(blocks[0][0]) < len(q):
         return None
-    V = covariance.whole()
-    if V is not None:
-        return None if len(V) < 3 else _quasi_variances(V + along @ along.T)
-    if not covariance.is_free:
-        return None
-    q = np.full(len(along), np.nan)
-    for items, inverse in covariance.blocks():
-        if len(items) > 1:
-            own = inverse + along[items] @ along[items].T
-            v = own[0, 0] + own[1, 1] - 2 * own[0, 1]
-            q[items] = v / 2 if len(items) == 2 else _quasi_variances(own)
+    for items, block in blocks:
+        own = block + along[items] @ along[items].T
+        if len(items) == 1:
+            q[items] = np.nan
+        elif len(items) == 2:
+            q[items] = (own[0, 0] + own[1, 1] - 2 * own[0, 1]) / 2
+        elif len(items) <= EXACT_ITEMS:
+            q[items] = _quasi_variances(own)
     return q
 
 

@@ -36,7 +36,7 @@ from pairscore.effects.expectation_propagation import (
     start_posterior,
     with_ridge_for_effects,
 )
-from pairscore.effects.item_covariance import MOST_ITEMS, posterior_covariance
+from pairscore.effects.item_covariance import lasting_covariance
 from pairscore.effects.item_variance import (
     REACH2,
     ItemVariance,
@@ -46,7 +46,6 @@ from pairscore.effects.item_variance import (
     explained_share,
     fit_item_variance,
     n_shared,
-    polish_variance,
     score_length,
     variance_interval,
     variance_score,
@@ -375,14 +374,10 @@ class FreeAbilities:
 
     def finish(self, post: Posterior, slopes: Slopes | None) -> JointFit:
         post = post if slopes is None else self.fit(post)
-        post = replace(post, exact_items=MOST_ITEMS)
-        post = replace(post, covariance=post.new_covariance())
         if len(post.theta):
             post = post.with_information(SOLVED)
-        if post.share_of_coin != 1:
-            pairs, weight = post.rows.pairs, information_of_pairs(post)
-            covariance = posterior_covariance(pairs, weight, self.sigma2, exact_items=MOST_ITEMS)
-            post = replace(post, covariance=covariance)
+        covariance = lasting_covariance(post.rows.pairs, information_of_pairs(post), self.sigma2)
+        post = replace(post, covariance=covariance)
         converged = post.step_size < AT_MAXIMUM
         top = RowsMaximum(self.held.top.theta, post.basis, post.n_sweeps, converged)
         is_endless = self.held.endless or endless(post.rows, top)
@@ -439,7 +434,7 @@ class NormalEffects:
         if search is None or slopes is not None:  # its scores are those of other slopes
             search = VarianceSearch(post)
         post = fit_item_variance(search)
-        post, likeliest = polish_variance(post, variance_interval(post, search))
+        likeliest = variance_interval(post, search)
         variance = corrected_for_coefficients(post, likeliest)
         noticed = variance.sigma2 > NOTICED * likeliest.sigma2
         post = propagate(post, variance.sigma2 if noticed else likeliest.sigma2)
@@ -561,7 +556,7 @@ def _kept_abilities(data: TableData, joint: JointFit, full: np.ndarray | None) -
         pair_high=pairs.high,
         pair_weight=weight,
         along_effects=C,
-        quasi_variance=quasi_variances(post.covariance, C),
+        quasi_variance=quasi_variances(post.covariance, C, variance, bool(np.isinf(post.sigma2))),
     )
 
 

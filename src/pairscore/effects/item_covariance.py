@@ -3,70 +3,33 @@
 L is the Laplacian of the comparison graph with the information of each pair as weight. A fit needs
 the diagonal of V, the variance of the difference of every two items that met, and V times a few
 columns. In groups of few items that are linked by comparisons, each has a block of V, which is
-formed; beyond, entries come from messages between neighbours, which are exact where comparisons
-form no circles, and products from conjugate gradients. Nothing of size N x N is formed there.
+formed; in larger ones entries come from messages between neighbours
+(:mod:`pairscore.effects.belief_propagation`).
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
-from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import lapack
 
-from pairscore.core.linear_systems import CLOSE, conjugate_gradients
-from pairscore.core.pair_graph import Pairs, laplacian
-from pairscore.core.passes import message_pass, variance_pass
-from pairscore.estimators.results import ItemEffects
+from pairscore.core.linear_systems import CLOSE
+from pairscore.core.pair_graph import Pairs
+from pairscore.effects.belief_propagation import MessageCovariance
 
-# Up to how many items of a group its block of V is formed. A sweep with a block of 300 takes twice
-# as long as one by messages, with one of 1000 more than ten times; messages leave coefficients
-# within a tenth of a standard error of those of blocks, mostly a hundredth.
-EXACT_ITEMS = 500  # in every sweep
-POLISHED_ITEMS = 1000  # in the last few sweeps of a fit, which end where blocks throughout do
-MOST_ITEMS = 3000  # once, for the classical errors of abilities: a second
+# Up to how many items of a group its block of V is formed (studies/test_many_items.py). In every
+# sweep: a block of 200 costs what messages do, one of 500 ten times as much; of 250 items messages
+# leave coefficients within .06 of a standard error, and sigma^2 within .2 of its own, of blocks.
+EXACT_ITEMS = 200
+# Once, for errors that a model keeps: as much as all else of a fit.
+LASTING_ITEMS = 500
+# Once, where messages are not to be trusted: standard errors of abilities would be off by a tenth,
+# and those of differences by more, on graphs like leagues, seeded pairs and chains. Half a second.
+MOST_ITEMS = 3000
 MOST_ENTRIES = 10_000_000  # of all blocks: 80 MB
 SMALL = 64  # items of a block up to which NumPy inverts many at once faster than Cholesky's factor
-# Messages. A round reaches one comparison further and costs a pass over the pairs; they end where
-# no precision changes by STEADY, or NEAR times that where they start nearly right: a sweep follows.
-ROUNDS = 30
-STEADY = 1e-4
-NEAR = 30.0
-SMALLEST_PRIOR = 1e-9  # precision of an effect without a law, over the mean weight of a pair
-# The trace by random signs: its noise falls with the root of their number, its cost rises with it.
-FEWEST_PROBES, MOST_PROBES = 2, 8
-ENOUGH_PROBED = 200_000  # numbers in them
-ENOUGH = 0.01  # residual of their products: the trace is off by its square
-SIGNS_SEED = 0  # any will do, and fits have to be the same every time
-LIKELY_SCALES = (0.5, 3.0)  # of variances by messages: beyond, the trace's noise speaks
-TINY = float(np.finfo(float).tiny)
-
-
-class Messages(NamedTuple):
-    """Precisions that pairs pass to their low and to their high item (P each)."""
-
-    to_low: np.ndarray
-    to_high: np.ndarray
-
-
-class TreeVariances(NamedTuple):
-    """Variances as if comparisons formed no circles: of items (N), and of differences (P)."""
-
-    of_items: np.ndarray
-    of_pairs: np.ndarray
-    messages: Messages
-
-
-class Corrections(NamedTuple):
-    """Of variances by messages: factors of those of pairs and of items, and what all items have in
-    common.
-    """
-
-    pair_factor: float
-    item_factor: float
-    common: float
 
 
 class Covariance(Protocol):
@@ -77,6 +40,11 @@ class Covariance(Protocol):
 
     @property
     def pair_variance(self) -> np.ndarray: ...
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether it is right enough for the errors that a model keeps."""
+        ...
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """V at some rows and columns, arrays of one shape."""
@@ -90,6 +58,14 @@ class Covariance(Protocol):
 
     def trace(self) -> float:
         """Sum of the diagonal."""
+        ...
+
+    def centred_diagonal(self) -> np.ndarray:
+        """Variances (N) of effects less the mean of their group."""
+        ...
+
+    def blocks(self) -> "Iterator[tuple[np.ndarray, np.ndarray]]":
+        """Items and block of V of each group of which it is formed."""
         ...
 
     def at(self, sigma2: float) -> "Covariance":
@@ -106,84 +82,40 @@ def posterior_covariance(
 ) -> Covariance:
     """V for weights (P) of the pairs; without effects (sigma2 = 0) it is zero.
 
-    ``near`` is V for about the same weights. Where effects have no law (sigma2 infinite), each
-    group of items is centred, and V is the pseudo-inverse of L.
+    ``near`` is V for about the same weights; V is formed for groups of up to ``exact_items``. Where
+    effects have no law (sigma2 infinite), each group of items is centred, and V is the
+    pseudo-inverse of L.
     """
     if sigma2 == 0:
         return NoCovariance(pairs)
-    if are_blocks_formed(pairs, EXACT_ITEMS if exact_items is None else exact_items):
+    formed = items_of_blocks(pairs, EXACT_ITEMS if exact_items is None else exact_items)
+    if formed.all():
         return FormedCovariance(pairs, weight, sigma2)
+    if formed.any():
+        before = near if isinstance(near, GroupedCovariance) else None
+        return GroupedCovariance.of_groups(pairs, weight, sigma2, formed, before)
     known = near if isinstance(near, MessageCovariance) else None
     return MessageCovariance(pairs, weight, sigma2, known)
 
 
-def are_blocks_formed(pairs: Pairs, exact_items: int) -> bool:
-    """Whether no group of linked items is too large, nor all their blocks together."""
-    sizes = np.bincount(pairs.component).astype(float)
-    return bool(sizes.max() <= exact_items and np.sum(sizes**2) <= MOST_ENTRIES)
+def lasting_covariance(pairs: Pairs, weight: np.ndarray, sigma2: float) -> Covariance:
+    """V for the errors that a model keeps: formed of more items, and of many where it has to be."""
+    found = posterior_covariance(pairs, weight, sigma2, exact_items=LASTING_ITEMS)
+    if found.is_trusted:
+        return found
+    return posterior_covariance(pairs, weight, sigma2, exact_items=MOST_ITEMS)
 
 
-_of_models: WeakKeyDictionary[ItemEffects, Covariance] = WeakKeyDictionary()
-
-
-def _covariance_of_model(effects: ItemEffects) -> Covariance | None:
-    """V of the items of a model, kept with it; None for models of earlier versions, which do not
-    know it.
+def items_of_blocks(pairs: Pairs, exact_items: int) -> np.ndarray:
+    """Mask (N) of the items in groups of up to so many, smaller ones first, as long as all their
+    blocks have MOST_ENTRIES.
     """
-    if effects.pair_low is None or effects.pair_high is None or effects.pair_weight is None:
-        return None
-    if effects not in _of_models:
-        n = len(effects.effect)
-        start = np.searchsorted(effects.pair_low, np.arange(n + 1)).astype(np.int32)
-        zero = np.zeros((1, len(effects.pair_high)))
-        pairs = Pairs(start, effects.pair_high, zero, zero, np.zeros(1))
-        exact = MOST_ITEMS if effects.free else POLISHED_ITEMS
-        _of_models[effects] = posterior_covariance(
-            pairs, effects.pair_weight, effects.posterior_sigma2, exact_items=exact
-        )
-    return _of_models[effects]
-
-
-def shared_variance(effects: ItemEffects, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Covariance of the effects of two items, by their rows in the fit (-1 for a new item).
-
-    Errors of abilities are those of centred ones, and V is not where a ridge holds them: what two
-    share is what makes their difference have its variance by V.
-    """
-    covariance = _covariance_of_model(effects)
-    known = (first >= 0) & (second >= 0)
-    if covariance is None or not known.any():
-        return np.zeros(len(first))
-    first, second = np.maximum(first, 0), np.maximum(second, 0)
-    entries = covariance.entries(first, second)
-    if (C := effects.along_effects) is not None:
-        entries = entries + np.einsum("ij,ij->i", C[first], C[second])
-    if effects.free and effects.component is None:
-        own = np.zeros(len(first))
-        for rows in (first, second):
-            along = 0.0 if C is None else np.sum(C[rows] ** 2, axis=1)
-            own += effects.std_error[rows] ** 2 - covariance.entries(rows, rows) - along
-        entries = entries + own / 2
-    return np.where(known, entries, 0.0)
-
-
-def own_variance(effects: ItemEffects, rows: np.ndarray) -> np.ndarray:
-    """Variances of abilities, by their rows in the fit, less the mean of their component."""
-    covariance = _covariance_of_model(effects)
-    if covariance is None:
-        return np.full(len(rows), np.nan)
-    C = effects.along_effects
-    along = 0.0 if C is None else np.sum(C[rows] ** 2, axis=1)
-    return np.maximum(covariance.entries(rows, rows), 0.0) + along
-
-
-def difference_variance(effects: ItemEffects, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Variance of the difference of abilities, where some are open; NaN of two components."""
-    assert effects.component is not None
-    variance = own_variance(effects, first) + own_variance(effects, second)
-    variance = variance - 2 * shared_variance(effects, first, second)
-    together = effects.component[first] == effects.component[second]
-    return np.where(together, np.maximum(variance, 0.0), np.nan)
+    number = np.bincount(pairs.component)
+    order = np.argsort(number, kind="stable")
+    entries = np.cumsum(number[order].astype(float) ** 2)
+    is_formed = np.zeros(len(number), dtype=bool)
+    is_formed[order] = (entries <= MOST_ENTRIES) & (number[order] <= exact_items)
+    return is_formed[pairs.component]
 
 
 class NoCovariance:
@@ -191,6 +123,7 @@ class NoCovariance:
 
     def __init__(self, pairs: Pairs):
         self.diagonal, self.pair_variance = np.zeros(pairs.n_items), np.zeros(len(pairs.high))
+        self.is_trusted = True
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return np.zeros(len(rows))
@@ -202,6 +135,12 @@ class NoCovariance:
 
     def trace(self) -> float:
         return 0.0
+
+    def centred_diagonal(self) -> np.ndarray:
+        return self.diagonal
+
+    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        return iter(())
 
     def at(self, sigma2: float) -> Covariance:
         return self
@@ -216,6 +155,7 @@ class FormedCovariance:
 
     def __init__(self, pairs: Pairs, weight: np.ndarray, sigma2: float):
         self._pairs, self._weight, self._sigma2 = pairs, weight, sigma2
+        self.is_trusted = True
 
     @cached_property
     def _stacks(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -255,26 +195,11 @@ class FormedCovariance:
             at[1, items] = np.arange(len(items))[:, None]
         return at
 
-    def whole(self) -> np.ndarray | None:
-        """V (N x N) where all items are in one block."""
-        items, inverse = self._stacks[0]
-        if inverse.shape != (1, len(self.diagonal), len(self.diagonal)):
-            return None
-        back = np.argsort(items[0])
-        return inverse[0][np.ix_(back, back)]
-
-    @property
-    def is_free(self) -> bool:
-        """Whether effects have no law."""
-        return bool(np.isinf(self._sigma2))
-
     def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Items and block of V of each group."""
         for items, inverse in self._stacks:
             yield from zip(items, inverse, strict=True)
 
     def centred_diagonal(self) -> np.ndarray:
-        """Variances (N) of effects less the mean of their group."""
         variance = np.empty(len(self.diagonal))
         for items, inverse in self._stacks:
             centred = inverse - inverse.mean(axis=1, keepdims=True)
@@ -307,6 +232,100 @@ class FormedCovariance:
         return FormedCovariance(self._pairs, self._weight, sigma2)
 
 
+class PartOfItems(NamedTuple):
+    """Some items, the pairs among them (numbers of either), and V of these."""
+
+    items: np.ndarray
+    pairs: np.ndarray
+    covariance: Covariance
+
+
+@dataclass(frozen=True)
+class GroupedCovariance:
+    """V in parts: blocks of small groups, and messages in large ones."""
+
+    parts: tuple[PartOfItems, ...]
+    n_items: int
+    n_pairs: int
+
+    @classmethod
+    def of_groups(
+        cls,
+        pairs: Pairs,
+        weight: np.ndarray,
+        sigma2: float,
+        formed: np.ndarray,
+        near: "GroupedCovariance | None",
+    ) -> "GroupedCovariance":
+        """Blocks of the items that are ``formed`` (mask N); ``near`` is one of the same parts."""
+        small, of_small = pairs.among(formed)
+        large, of_large = pairs.among(~formed)
+        known = None if near is None else near.parts[1].covariance
+        assert known is None or isinstance(known, MessageCovariance)
+        blocks = FormedCovariance(small, weight[of_small], sigma2)
+        messages = MessageCovariance(large, weight[of_large], sigma2, known)
+        parts = (
+            PartOfItems(np.flatnonzero(formed), of_small, blocks),
+            PartOfItems(np.flatnonzero(~formed), of_large, messages),
+        )
+        return cls(parts, pairs.n_items, len(pairs.high))
+
+    def _join(self, of_parts: list[np.ndarray]) -> np.ndarray:
+        """What is known of the items of each part, as rows for all items."""
+        joint = np.empty((self.n_items, *of_parts[0].shape[1:]))
+        for part, values in zip(self.parts, of_parts, strict=True):
+            joint[part.items] = values
+        return joint
+
+    @cached_property
+    def diagonal(self) -> np.ndarray:
+        return self._join([part.covariance.diagonal for part in self.parts])
+
+    @cached_property
+    def pair_variance(self) -> np.ndarray:
+        variance = np.empty(self.n_pairs)
+        for part in self.parts:
+            variance[part.pairs] = part.covariance.pair_variance
+        return variance
+
+    @property
+    def is_trusted(self) -> bool:
+        return all(part.covariance.is_trusted for part in self.parts)
+
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        found = np.zeros(len(rows))
+        for part in self.parts:
+            place = np.full(self.n_items, -1)
+            place[part.items] = np.arange(len(part.items))
+            here = np.flatnonzero((place[rows] >= 0) & (place[columns] >= 0))
+            found[here] = part.covariance.entries(place[rows[here]], place[columns[here]])
+        return found
+
+    def times(
+        self, columns: np.ndarray, near: np.ndarray | None = None, close: float = CLOSE
+    ) -> np.ndarray:
+        products = []
+        for items, _, covariance in self.parts:
+            start = None if near is None else near[items]
+            products.append(covariance.times(columns[items], start, close))
+        return self._join(products)
+
+    def trace(self) -> float:
+        return sum(part.covariance.trace() for part in self.parts)
+
+    def centred_diagonal(self) -> np.ndarray:
+        return self._join([part.covariance.centred_diagonal() for part in self.parts])
+
+    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for part in self.parts:
+            for items, block in part.covariance.blocks():
+                yield part.items[items], block
+
+    def at(self, sigma2: float) -> Covariance:
+        parts = (part._replace(covariance=part.covariance.at(sigma2)) for part in self.parts)
+        return GroupedCovariance(tuple(parts), self.n_items, self.n_pairs)
+
+
 def inverses(stack: np.ndarray) -> np.ndarray:
     """The inverses of positive matrices (k x s x s), by Cholesky's factor if they are large."""
     if stack.shape[1] <= SMALL:
@@ -327,197 +346,3 @@ def pseudo_inverses(stack: np.ndarray) -> np.ndarray:
         return np.zeros_like(stack)
     c = np.trace(stack, axis1=1, axis2=2)[:, None, None] / size**2
     return inverses(stack + c) - 1 / (c * size**2)
-
-
-class Precision:
-    """L + I / sigma^2 for products with columns: compiled, or by a matrix that is made once."""
-
-    def __init__(self, pairs: Pairs, weight: np.ndarray, prior: float):
-        self.pairs, self.weight, self.prior = pairs, weight, prior
-
-    @cached_property
-    def matrix(self) -> sparse.csr_array:
-        return laplacian(self.pairs, self.weight, self.prior)
-
-    @cached_property
-    def degree(self) -> np.ndarray:
-        """The weights of every item (N)."""
-        return self.pairs.item_sums(self.weight, self.weight)
-
-    def diagonal(self) -> np.ndarray:
-        return self.prior + self.degree
-
-    def __matmul__(self, columns: np.ndarray) -> np.ndarray:
-        return self.pairs.laplacian_times(self.weight, columns, self.prior)
-
-
-class MessageCovariance:
-    """V by messages and conjugate gradients, for many items.
-
-    Where all items of a group meet, messages go round, and variances are too small. As
-    (L + I / sigma^2) V = I, the sum of weight times variance over all pairs is N - tr V / sigma^2:
-    variances are scaled so that it is, with the trace of V by random signs; those of single items
-    are raised so that they add up to the trace.
-
-    ``near`` is V for about the same weights, from which messages and products start.
-    """
-
-    def __init__(
-        self,
-        pairs: Pairs,
-        weight: np.ndarray,
-        sigma2: float,
-        near: "MessageCovariance | None" = None,
-        corrections: Corrections | None = None,
-    ):
-        self._pairs, self._weight, self._sigma2 = pairs, weight, sigma2
-        self.precision = Precision(pairs, weight, self._prior)
-        self._given_corrections = corrections
-        self._first_messages: Messages | None = None
-        self._products: np.ndarray | None = None  # V times the signs, of the last probe
-        if near is not None:
-            self._first_messages = near.tree.messages
-            self._products = near._products
-            self._signs = near._signs
-
-    @cached_property
-    def _prior(self) -> float:
-        """The precision of an effect without any comparison; next to nothing without a law."""
-        return max(1 / self._sigma2, SMALLEST_PRIOR * float(self._weight.mean()))
-
-    @cached_property
-    def tree(self) -> TreeVariances:
-        """Variances as if there were no circles, with messages."""
-        return tree_variances(self._pairs, self._weight, self._prior, self._first_messages)
-
-    @cached_property
-    def _signs(self) -> np.ndarray:
-        """Random signs (N x k), centred in every group of items."""
-        n = self._pairs.n_items
-        n_probes = int(np.clip(ENOUGH_PROBED // n, FEWEST_PROBES, MOST_PROBES))
-        return self._centred(random_signs(n, n_probes))
-
-    def _centred(self, columns: np.ndarray) -> np.ndarray:
-        """Columns (N x k) less their means in every group of items."""
-        group = self._pairs.component
-        means = [np.bincount(group, column) / np.bincount(group) for column in columns.T]
-        return columns - np.column_stack(means)[group]
-
-    @cached_property
-    def _trace(self) -> float:
-        """E z'Vz over random signs z (Hutchinson), less what messages know of its noise.
-
-        Of a product x = Vz with a residual r, z'x + r'x is off by the square of that. As signs are
-        centred, V 1 = sigma^2 1 adds sigma^2 for each group, and in a group of s their squares have
-        the mean 1 - 1 / s, and products of two -1 / s. Most of the noise of sum V_ij z_i z_j is
-        that of the V_ij that messages say, those of items and of pairs: it is taken off, with its
-        mean. That leaves a half to a tenth of it, and nothing where sigma^2 is small.
-        """
-        z, pairs = self._signs, self._pairs
-        if len(pairs.high) == pairs.n_items - self._n_groups:  # a tree: messages are exact
-            return float(self.tree.of_items.sum())
-        start = self.tree.of_items[:, None] * z if self._products is None else self._products
-        x, residual = conjugate_gradients(self.precision, z, start, ENOUGH)
-        self._products = x
-        trace = float(np.vdot(z, x) + np.vdot(residual, x)) / z.shape[1]
-        if np.isfinite(self._sigma2):
-            trace += self._sigma2 * self._n_groups
-        of_items, of_pairs, _ = self.tree
-        covariance = (of_items[pairs.low] + of_items[pairs.high] - of_pairs) / 2
-        by_messages = pairs.matrix(of_items, covariance)
-        of_signs = np.vdot(z, by_messages @ z) / z.shape[1]
-        size = np.bincount(pairs.component)[pairs.component]
-        mean = np.sum(of_items * (1 - 1 / size)) - 2 * np.sum(covariance / size[pairs.low])
-        return trace - float(of_signs - mean)
-
-    @property
-    def _n_groups(self) -> int:
-        return int(self._pairs.component.max()) + 1
-
-    @cached_property
-    def corrections(self) -> Corrections:
-        """Such that variances add up to the trace, and times weights to what they must."""
-        if self._given_corrections is not None:
-            return self._given_corrections
-        of_items, of_pairs, _ = self.tree
-        n, trace, is_free = len(of_items), self._trace, np.isinf(self._sigma2)
-        n_determined = n - (self._n_groups if is_free else trace / self._sigma2)
-        scale = n_determined / max(float(self._weight @ of_pairs), TINY)
-        scale = float(np.clip(scale, *LIKELY_SCALES))
-        if is_free:
-            return Corrections(scale, trace / float(of_items.sum()), 0.0)
-        # what messages miss is mostly what items of a group have in common
-        return Corrections(scale, 1.0, max((trace - float(of_items.sum())) / n, 0.0))
-
-    @cached_property
-    def diagonal(self) -> np.ndarray:
-        return self.tree.of_items * self.corrections.item_factor + self.corrections.common
-
-    @cached_property
-    def pair_variance(self) -> np.ndarray:
-        return self.tree.of_pairs * self.corrections.pair_factor
-
-    def trace(self) -> float:
-        return self._trace
-
-    def at(self, sigma2: float) -> Covariance:
-        """Circles are the same; what a group has in common varies in proportion to sigma^2."""
-        common = self.corrections.common * sigma2 / self._sigma2
-        corrections = self.corrections._replace(common=common)
-        return MessageCovariance(self._pairs, self._weight, sigma2, self, corrections)
-
-    @cached_property
-    def _keys(self) -> np.ndarray:
-        return self._pairs.keys
-
-    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Some entries of V; zero for two items that did not meet."""
-        n, keys = np.int64(len(self.diagonal)), self._keys
-        key = np.minimum(rows, columns) * n + np.maximum(rows, columns)
-        pair = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-        across = (self.diagonal[rows] + self.diagonal[columns] - self.pair_variance[pair]) / 2
-        met = np.where(keys[pair] == key, across, 0.0)
-        return np.where(rows == columns, self.diagonal[rows], met)
-
-    def times(
-        self, columns: np.ndarray, near: np.ndarray | None = None, close: float = CLOSE
-    ) -> np.ndarray:
-        wide = columns.reshape(len(columns), -1)
-        start = None if near is None else near.reshape(wide.shape)
-        if not np.isinf(self._sigma2) or not wide.shape[1]:
-            return conjugate_gradients(self.precision, wide, start, close)[0].reshape(columns.shape)
-        # the pseudo-inverse has nothing to do with means, of which rounding would make much
-        product, _ = conjugate_gradients(self.precision, self._centred(wide), start, close)
-        return self._centred(product).reshape(columns.shape)
-
-
-def random_signs(n_rows: int, n_columns: int) -> np.ndarray:
-    """A matrix of +1 and -1, always the same one."""
-    rng = np.random.default_rng(SIGNS_SEED)
-    return rng.choice([-1.0, 1.0], (n_rows, n_columns))
-
-
-def tree_variances(
-    pairs: Pairs, weight: np.ndarray, prior: float, messages: Messages | None = None
-) -> TreeVariances:
-    """The diagonal of V (N) and the variance of each pair's difference (P), exact where comparisons
-    form no circles, by messages along pairs (Gaussian belief propagation).
-
-    A comparison of weight w passes the precision w c / (w + c) to one of its ends, where c is that
-    of the other end without this comparison: the ``prior`` 1 / sigma^2 and what its other
-    comparisons pass to it. With c and c' at its ends the difference has the precision
-    w + c c' / (c + c').
-    ``messages`` are where to start; the last ones are returned.
-    """
-    steady = STEADY if messages is None else NEAR * STEADY
-    if messages is None:
-        messages = Messages(weight / 2, weight / 2)
-    total = prior + pairs.item_sums(*messages)
-    for number in range(ROUNDS):  # the first round leaves what was given as it is
-        passed, sums = message_pass(pairs.start, pairs.high, weight, total, messages, number > 0)
-        messages = Messages(*passed)
-        last, total = total, prior + sums
-        if np.max(np.abs(total - last) / total, initial=0.0) < steady:
-            break
-    of_pairs = variance_pass(pairs.start, pairs.high, weight, total, messages)
-    return TreeVariances(1 / total, of_pairs, messages)

@@ -18,7 +18,6 @@ from pairscore.core.pair_graph import Pairs, laplacian
 from pairscore.core.roots import solve_falling
 from pairscore.core.whitening import Basis
 from pairscore.effects.expectation_propagation import Posterior, at_variance, propagate
-from pairscore.effects.item_covariance import POLISHED_ITEMS, FormedCovariance, are_blocks_formed
 from pairscore.effects.rows import RowDerivatives, SingleComparisons
 from pairscore.estimators.fit_data import TableData
 
@@ -299,30 +298,6 @@ def variance_interval(post: Posterior, search: VarianceSearch) -> ItemVariance:
     thetas = np.array([search.points[one].theta for one in xs])
     shift = error * np.gradient(thetas, xs, axis=0)[here]
     return ItemVariance(sigma2, low, high, shift, error)
-
-
-def polish_variance(post: Posterior, variance: ItemVariance) -> tuple[Posterior, ItemVariance]:
-    """The same with V formed in full, if it is not: sweeps at the likeliest sigma^2, and one more
-    step of Newton's method, by which the interval moves as well.
-
-    So the search costs what messages do, and ends where one with blocks of V throughout does.
-    """
-    pairs = post.rows.pairs
-    is_formed = isinstance(post.covariance, FormedCovariance)
-    if post.sigma2 == 0 or is_formed or not are_blocks_formed(pairs, POLISHED_ITEMS):
-        return post, variance
-    exact = replace(post, sigma2=variance.sigma2, exact_items=POLISHED_ITEMS)
-    exact = replace(exact, covariance=exact.new_covariance()).with_information(ROUGH)
-    search = VarianceSearch(exact)
-    step = search.penalised(float(np.log(variance.sigma2))) * variance.log_error**2
-    factor = float(np.exp(np.clip(step, -LONGEST, LONGEST)))
-    moved = replace(
-        variance,
-        sigma2=factor * variance.sigma2,
-        low=factor * variance.low,
-        high=factor * variance.high,
-    )
-    return search.post, moved
 
 
 def _end(search: VarianceSearch, start: float, limit: float, step: float) -> float:
