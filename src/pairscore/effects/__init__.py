@@ -7,6 +7,8 @@ Start with ``fit``: everything that was asked for, estimated together.
     predictor                the linear predictor of comparisons, from items' scores and a fit
     expectation_propagation  effects of items with all else
     item_covariance          the covariance of items' effects
+    belief_propagation       its entries by messages between neighbours, for many items
+    shared_variance          covariances of two items that a model knows
     item_variance            how much items differ: estimate, interval, and a test
     context                  what of a context belongs to the items
     judges                   how sharp each judge is

@@ -19,9 +19,9 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import read_names
 from pairscore.display import first_few
 from pairscore.effects.item_covariance import EXACT_ITEMS, Covariance
-from pairscore.effects.item_differences import own_variance, shared_variance
 from pairscore.effects.predictor import effect_columns
 from pairscore.effects.rows import RowDerivatives, RowsInformation, information_of_design
+from pairscore.effects.shared_variance import own_variance, shared_variance
 from pairscore.errors import (
     PairscoreError,
     PairscoreWarning,

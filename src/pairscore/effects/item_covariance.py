@@ -64,7 +64,7 @@ class Covariance(Protocol):
         """Variances (N) of effects less the mean of their group."""
         ...
 
-    def blocks(self) -> "Iterator[tuple[np.ndarray, np.ndarray]]":
+    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Items and block of V of each group of which it is formed."""
         ...
 
