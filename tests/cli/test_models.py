@@ -23,7 +23,7 @@ from tests.cli.running import (
     scores,
     state,
 )
-from tests.estimators.test_leave_one_out import draw
+from tests.estimators.test_new_items import draw
 from tests.estimators.test_outside_results import DATA, PUBLISHED
 from tests.model.test_open_directions import study_of_years
 from tests.tie_cells import draw_outcomes, draw_pairs

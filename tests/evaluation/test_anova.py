@@ -11,7 +11,7 @@ from scipy.stats import binom, chi2
 from scipy.stats import f as f_law
 
 from pairscore import PairscoreError, Population, RankRegression, anova, load
-from pairscore.estimators.criteria import NO_MAXIMUM
+from pairscore.estimators.information_criteria import NO_MAXIMUM
 from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study, some
 from tests.limits import CHANCE
 from tests.model.test_contrasts import fit_table, graded_study

@@ -8,7 +8,7 @@ import numpy as np
 from pairscore.effects.rows import RowsMaximum, SingleComparisons
 from pairscore.effects.separation import rows_at_maximum
 from pairscore.errors import PairscoreError
-from pairscore.estimators.criteria import kept_likelihood
+from pairscore.estimators.information_criteria import kept_likelihood
 from pairscore.estimators.results import Fit, comparisons_of_fit
 
 # A step moves no comparison's eta by more than LARGEST_MOVE, beyond which its quadratic says little

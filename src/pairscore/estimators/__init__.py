@@ -16,9 +16,9 @@ Start with ``closed_form``: eqs. 3-4 of the paper.
     penalty        what a ridge means on a scatter, and beside a likelihood
     ridge          the ridge that predicts comparisons of new or of known items best
     agreement      how a score and the comparisons agree
-    criteria       the log-likelihood of a fit with AIC and BIC, or why it has none
+    information_criteria  the log-likelihood of a fit with AIC and BIC, or why it has none
     pairing        whether the pairs look random
-    leave_one_out  what to expect of new items
+    new_items      what to expect of new items
     results        what a fit gives to the model
 
 Imports: display, errors, choices, parallel, data, core.

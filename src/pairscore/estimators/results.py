@@ -22,8 +22,8 @@ from pairscore.estimators.settings import Settings, Wording
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
-    from pairscore.estimators.criteria import Likelihood
-    from pairscore.estimators.leave_one_out import NewItems
+    from pairscore.estimators.information_criteria import Likelihood
+    from pairscore.estimators.new_items import NewItems
     from pairscore.estimators.ridge import RidgeCurve
 
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects

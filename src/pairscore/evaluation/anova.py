@@ -14,7 +14,7 @@ import numpy as np
 from pairscore.core.quantiles import chi_square_p, p_in_words
 from pairscore.display import first_few, html_text
 from pairscore.errors import PairscoreError
-from pairscore.estimators.criteria import NO_MAXIMUM, Likelihood, kept_likelihood
+from pairscore.estimators.information_criteria import NO_MAXIMUM, Likelihood, kept_likelihood
 from pairscore.estimators.results import Fit
 from pairscore.model.categories import shown_coefficients
 from pairscore.model.contrasts import TEST_REMEDIES, JointTest, effects_of_fit, wald_test

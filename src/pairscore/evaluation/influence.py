@@ -15,7 +15,7 @@ from pairscore.core.incidence import item_incidence
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import html_text, text_table
 from pairscore.errors import PairscoreError
-from pairscore.estimators.criteria import NO_MAXIMUM, kept_likelihood
+from pairscore.estimators.information_criteria import NO_MAXIMUM, kept_likelihood
 from pairscore.estimators.results import Fit, comparisons_of_fit
 from pairscore.evaluation.residuals import MOST_SHOWN, blocks, named_columns, result_of
 from pairscore.model.predict import score_differences

@@ -22,7 +22,7 @@ from pairscore.core.ties import TINY, TieRule, share_of_coin
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import first_few, html_text, plural, shown, text_table
 from pairscore.errors import PairscoreError
-from pairscore.estimators.criteria import HALF_WINS, kept_likelihood
+from pairscore.estimators.information_criteria import HALF_WINS, kept_likelihood
 from pairscore.estimators.results import Fit, comparisons_of_fit
 from pairscore.model.predict import difference_spread, outcome_probabilities, score_differences
 from pairscore.model.regression import RankRegression

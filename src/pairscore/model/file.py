@@ -31,8 +31,8 @@ from pairscore.errors import (
     SeparatedFeaturesWarning,
     UnbeatenItemsWarning,
 )
-from pairscore.estimators.criteria import Likelihood
-from pairscore.estimators.leave_one_out import NewItems
+from pairscore.estimators.information_criteria import Likelihood
+from pairscore.estimators.new_items import NewItems
 from pairscore.estimators.pairing import Pairing
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import (

@@ -22,15 +22,15 @@ from pairscore.estimators.checks import (
     refuse_unknown_items_and_sides,
 )
 from pairscore.estimators.closed_form import fit_closed_form
-from pairscore.estimators.criteria import likelihood_of
 from pairscore.estimators.fit_data import FitData, TableData
-from pairscore.estimators.leave_one_out import (
+from pairscore.estimators.information_criteria import likelihood_of
+from pairscore.estimators.likelihood import fit_likelihood
+from pairscore.estimators.new_items import (
     NewItems,
     expect_of_new_items,
     has_many_features,
     many_features_note,
 )
-from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.results import Estimate, Fit, ItemEffectsTest, Note
 from pairscore.estimators.ridge import RidgeCurve, choose_ridge

@@ -17,7 +17,7 @@ from pairscore.data.tables import as_frame, to_array
 from pairscore.data.votes import Votes, check_amounts
 from pairscore.display import plural
 from pairscore.errors import PairscoreError
-from pairscore.estimators.criteria import CRITERIA, kept_likelihood
+from pairscore.estimators.information_criteria import CRITERIA, kept_likelihood
 from pairscore.estimators.results import Fit, KnownItems, Note, kept_types
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.contrasts import (

@@ -6,7 +6,7 @@ import numpy as np
 
 from pairscore.core.shares import ENOUGH_TESTS
 from pairscore.display import first_few
-from pairscore.estimators.leave_one_out import ITEMS_PER_FEATURE, LOST_ACCURACY
+from pairscore.estimators.new_items import ITEMS_PER_FEATURE, LOST_ACCURACY
 from pairscore.report.judges import CARELESS
 from pairscore.report.words import advice_or_tried, number_of, percent, wins
 

@@ -31,7 +31,7 @@ from pairscore.estimators.closed_form_covariance import (
     guard_variance,
     meat_net_of,
 )
-from pairscore.estimators.criteria import Likelihood, no_likelihood
+from pairscore.estimators.information_criteria import Likelihood, no_likelihood
 from pairscore.estimators.likelihood import (
     Optimum,
     curvature_of_sums,

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from pairscore import Comparisons, RankRegression, load
 from pairscore.errors import ManyFeaturesWarning, PairscoreWarning
-from pairscore.estimators import leave_one_out
+from pairscore.estimators import new_items
 from tests.limits import CHANCE
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
@@ -40,13 +40,13 @@ def left_out_differences(X, votes, settings, items):
 
 def pulls_of(monkeypatch, X, votes, settings):
     """The model, and what the fit says of how far each item pulls its own score."""
-    seen, keep = {}, leave_one_out.pulls_on_own_score
+    seen, keep = {}, new_items.pulls_on_own_score
 
     def spy(*given):
         seen["pulls"] = keep(*given)
         return seen["pulls"]
 
-    monkeypatch.setattr(leave_one_out, "pulls_on_own_score", spy)
+    monkeypatch.setattr(new_items, "pulls_on_own_score", spy)
     return RankRegression(**settings).fit(X, votes), seen["pulls"]
 
 
@@ -177,7 +177,7 @@ def test_an_item_alone_in_its_category_is_left_out_of_the_count():
 def test_of_too_many_items_some_are_left_out(monkeypatch):
     X, votes = draw(np.random.default_rng(0), 80, 3000, 30)
     whole = RankRegression().fit(X, votes).new_items_
-    monkeypatch.setattr(leave_one_out, "MOST_PRODUCTS", 40 * 49 * 30 * 30)  # 49 opponents each
+    monkeypatch.setattr(new_items, "MOST_PRODUCTS", 40 * 49 * 30 * 30)  # 49 opponents each
     some = RankRegression().fit(X, votes).new_items_
     assert 0.15 * 3000 < some.n_comparisons < 0.35 * 3000 < whole.n_comparisons == 3000
     reach = norm.isf(CHANCE / 2) * 0.5 / np.sqrt(40)  # as if each item were one observation

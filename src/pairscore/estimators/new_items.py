@@ -118,12 +118,12 @@ def expect_of_new_items(
     predictor = linear_predictor(data, estimate)
     if estimate.unscaled is None:
         factor = 1.0
-        equations = _likelihood_equations(data, law, predictor, sharpness)
+        equations = _leave_out_likelihood(data, law, predictor, sharpness)
     else:
         W = W / np.sqrt(data.tally.n_comparisons)
         b = estimate.unscaled.coef
         factor = float(estimate.coef @ b / (b @ b)) if b.any() else 0.0
-        equations = _closed_form_equations(data, estimate.settings.method, b)
+        equations = _leave_out_closed_form(data, estimate.settings.method, b)
     Y = np.empty((len(data.X), W.shape[1]))
     for rows, centred in centred_blocks(data.X, data.item_moments.mean):
         Y[rows] = centred @ W
@@ -132,7 +132,7 @@ def expect_of_new_items(
     return _accuracy_and_loss(eta, votes, law)
 
 
-class PairEquations(NamedTuple):
+class LeaveOutEquations(NamedTuple):
     """What each of P pairs adds to the equations of an estimate, and to their derivative H.
 
     ``weight`` (P) comes with (x_i - x_j)(x_i - x_j)' if ``by_difference``, else with
@@ -145,9 +145,9 @@ class PairEquations(NamedTuple):
     by_difference: bool
 
 
-def _likelihood_equations(
+def _leave_out_likelihood(
     data: "TableData", law: OutcomeLaw, predictor: np.ndarray, sharpness: np.ndarray
-) -> PairEquations:
+) -> LeaveOutEquations:
     """u_p = r_p (x_low - x_high), r the derivative of the log-likelihood in the difference.
 
     ``predictor`` (M) are differences of scores.
@@ -162,17 +162,17 @@ def _likelihood_equations(
     net = np.bincount(pair, slope, len(pairs.high))
     weight = np.bincount(pair, information, len(pairs.high))
     u = PairContributions(net, -net, np.empty((len(net), 0)))
-    return PairEquations(pairs, u, weight, by_difference=True)
+    return LeaveOutEquations(pairs, u, weight, by_difference=True)
 
 
-def _closed_form_equations(data: "TableData", method: str, b: np.ndarray) -> PairEquations:
+def _leave_out_closed_form(data: "TableData", method: str, b: np.ndarray) -> LeaveOutEquations:
     """Those of a closed form b (:func:`pairscore.estimators.closed_form.residual_factors`)."""
     pairs = data.pairs
     scores = data.X @ b - data.item_moments.mean @ b
     u = PairContributions(*residual_factors(method, pairs, scores), np.empty((len(pairs.high), 0)))
     # the covariance of `split` does not come from the compared items
     weight = np.zeros(len(pairs.high)) if method == "split" else 0.5 * pairs.number
-    return PairEquations(pairs, u, weight, by_difference=method == "paired")
+    return LeaveOutEquations(pairs, u, weight, by_difference=method == "paired")
 
 
 def pulls_on_own_score(
