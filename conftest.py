@@ -36,7 +36,7 @@ def object_store():
 @pytest.fixture(scope="session")
 def demo_folder(tmp_path_factory):
     """What ``pairscore demo`` leaves behind."""
-    from pairscore.cli.demo import run_demo
+    from pairscore.cli.demo_story import run_demo
 
     folder = tmp_path_factory.mktemp("demo")
     run_demo(lambda text: None, folder=folder)

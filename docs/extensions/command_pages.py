@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import click
 
 from pairscore.cli import main
-from pairscore.cli.words import OPTIONS, OUTPUT
+from pairscore.cli.help import OPTIONS, OUTPUT
 
 EXAMPLES = "Examples:"
 COMMAND = re.compile(r"(?m)^```\{command\} (\w+)\n```$")

@@ -17,7 +17,7 @@ import pandas as pd
 from matplotlib.patches import FancyBboxPatch
 
 from pairscore import RankRegression
-from pairscore.cli.demo import run_demo
+from pairscore.cli.demo_story import run_demo
 
 INK, GREY, BLUE, PALE, GREEN = "#1f2933", "#5b6670", "#0072B2", "#9cc9e3", "#00805e"
 SHOWN = {

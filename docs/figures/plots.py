@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from pairscore import RankRegression, plots
-from pairscore.cli.demo import run_demo
+from pairscore.cli.demo_story import run_demo
 
 GAMES = Path(__file__).parents[2] / "examples" / "data" / "baseball" / "votes.csv"
 

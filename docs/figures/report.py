@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 from tests.report.browser import BROWSER
 
-from pairscore.cli.demo import run_demo
+from pairscore.cli.demo_story import run_demo
 
 
 def main(path):

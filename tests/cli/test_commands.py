@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from pairscore import Population, __version__, load
 from pairscore.cli import main
-from pairscore.cli.words import examples
+from pairscore.cli.help import examples
 from pairscore.core import kernels
 from pairscore.files.workbooks import NewSheet, fill_workbook
 from pairscore.files.write import write_table

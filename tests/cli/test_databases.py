@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from pairscore import PairscoreError, load, read_sql
 from pairscore.choices import DB_VARIABLE
 from pairscore.cli import main
-from pairscore.cli.parts import database_url
+from pairscore.cli.databases import database_url
 from pairscore.files.partitions import partitions
 from pairscore.files.tables import read_table
 from tests.cli.running import run, state

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from pairscore import RankRegression, kendall_distance, load
-from pairscore.cli.demo import FEATURES, HELD_OUT, diabetes_patients, run_demo, simulate_grades
+from pairscore.cli.demo_story import (
+    FEATURES,
+    HELD_OUT,
+    diabetes_patients,
+    run_demo,
+    simulate_grades,
+)
 from tests.cli.running import ranking, run
 
 SEEDS = (1, 2, 3)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError, load
-from pairscore.cli.model_options import number_or_word, parse_models
+from pairscore.cli.compare import parse_models
+from pairscore.cli.options import number_or_word
 from tests.cli.running import (
     fit_frames,
     run,

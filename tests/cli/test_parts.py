@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pairscore import load
-from pairscore.cli.parts import address
+from pairscore.cli.databases import address
 from tests.cli.running import run
 from tests.streaming.studies import draw, write
 

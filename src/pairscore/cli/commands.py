@@ -27,11 +27,19 @@ from typing import Any
 
 import click
 
-from pairscore.cli.models import fit, report, update
-from pairscore.cli.pairs import compare, pairs, predict, rank
-from pairscore.cli.parts import merge, stats
-from pairscore.cli.studies import demo, plan, reproduce, simulate
-from pairscore.cli.words import echo, translate
+from pairscore.cli.compare import compare
+from pairscore.cli.demo import demo
+from pairscore.cli.fit import fit, update
+from pairscore.cli.pairs import pairs
+from pairscore.cli.plan import plan
+from pairscore.cli.predict import predict
+from pairscore.cli.printing import echo
+from pairscore.cli.rank import rank
+from pairscore.cli.report import report
+from pairscore.cli.reproduce import reproduce
+from pairscore.cli.simulate import simulate
+from pairscore.cli.sites import merge, stats
+from pairscore.cli.words import translate
 from pairscore.errors import NoAnswerError, PairscoreError
 
 IS_COMPILED = find_spec("pairscore.core._kernels") is not None

@@ -1,25 +1,19 @@
-"""Options that several commands share, and what commands do around their one library call.
-
-First tables of options and the settings that they mean to the library; then where a command reads
-and writes, and the list of bad rows next to its output.
-"""
+"""Options that several commands share, and what they mean to the library."""
 
 import csv
-import os
-import shlex
-import shutil
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from pairscore.choices import LINKS, MISSING_RULES
-from pairscore.cli.words import OUTPUT, Command, Option, section, show_note
+from pairscore.choices import LINKS, MISSING_RULES, SCALES
+from pairscore.cli.help import OUTPUT, Command, Option, section
+from pairscore.cli.printing import show_note
 from pairscore.errors import PairscoreError, share_meant
 from pairscore.files.source import Kept
+
+# -- kinds of values -------------------------------------------------------------------------------
 
 
 class Share(click.ParamType):
@@ -70,6 +64,11 @@ FILE = click.Path(path_type=Path, allow_dash=True)
 FOLDER = click.Path(path_type=Path)
 SEED = click.IntRange(min=0)
 SHARE, SHARES, PERCENTAGE = Share(), Shares(), Percentage()
+SHARE, SHARES, PERCENTAGE = Share(), Shares(), Percentage()
+SHARE, SHARES, PERCENTAGE = Share(), Shares(), Percentage()
+
+
+# -- making options --------------------------------------------------------------------------------
 
 
 def option(*names: str, help: str, **settings: Any) -> Option:
@@ -105,16 +104,6 @@ def json_flag(help: str) -> Option:
     return titled
 
 
-(EXCEL_SAFE_OPTION,) = section(
-    OUTPUT,
-    flag(
-        "--excel-safe",
-        help="In CSV, an apostrophe before text that begins with = + - @, which spreadsheets would"
-        " run as a formula.",
-    ),
-)
-
-
 def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
     """Decorate a command with all options of some groups, in their order."""
 
@@ -147,6 +136,7 @@ def processes_option(help: str, setting: str = "n_jobs") -> Option:
 
 
 # -- tables of options -----------------------------------------------------------------------------
+
 
 FILE_OPTIONS = section(
     "How files are read",
@@ -251,6 +241,28 @@ FILE_NAMES = ("delimiter", "encoding", "decimal", "na", "sheet")
 )
 LINK_OPTION = word("--link", LINKS, "How a score difference becomes a probability.", "logit")
 SELF_PAIRS_OPTION = flag("--self-pairs", help="Keep comparisons of an item with itself.")
+SCALE_OPTION = word(
+    "--scale",
+    SCALES,
+    "Scale of the scores. link: 0 is the average compared item; 0-100: from the lowest to the"
+    " highest compared item; elo: 1500 is the average compared item (logit only); wins: wins of 100"
+    " decided comparisons with the compared items.",
+    "link",
+)
+WORDING_OPTIONS = section(
+    "Words of the summary and the report",
+    option("--title", help="Title of the study."),
+    option("--top", metavar="TEXT", help="What the highest scores mean, such as 'most severe'."),
+    option("--bottom", metavar="TEXT", help="What the lowest scores mean, such as 'least severe'."),
+)
+(EXCEL_SAFE_OPTION,) = section(
+    OUTPUT,
+    flag(
+        "--excel-safe",
+        help="In CSV, an apostrophe before text that begins with = + - @, which spreadsheets would"
+        " run as a formula.",
+    ),
+)
 
 
 # -- what options mean to the library --------------------------------------------------------------
@@ -291,6 +303,21 @@ def file_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> 
     return settings | {"say": show_note}
 
 
+def wording_settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Title, top and bottom, from WORDING_OPTIONS; None for what is not given."""
+    return {name: given[name] for name in ("title", "top", "bottom")}
+
+
+def columns_given(given: dict[str, Any]) -> dict[str, Any]:
+    """Columns of items and comparisons that options name."""
+    from pairscore.cli.options import split_names
+
+    names = (*VOTE_COLUMNS, "id")
+    columns: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
+    lists = {name: split_names(given[name]) for name in ("features", "exclude")}
+    return columns | {name: of for name, of in lists.items() if of}
+
+
 def parse_codes(text: str | None) -> dict[str, str]:
     """Codes of winners and what they mean, from a text such as ``A=left,B=right,gleich=tie``."""
     from pairscore.data.votes import check_codes
@@ -312,154 +339,6 @@ def parse_codes(text: str | None) -> dict[str, str]:
     return codes
 
 
-# -- files in, files out ---------------------------------------------------------------------------
-
-
-def second_table(items: Path, comparisons: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The files of the comparisons; that of the items where one workbook has both."""
-    refuse_twice(comparisons)
-    if comparisons:
-        return comparisons
-    from pairscore.files.source import table_kind
-
-    if table_kind(items) != "workbook":
-        raise click.UsageError("Missing argument 'COMPARISONS...'.")
-    return (items,)
-
-
-def refuse_twice(comparisons: tuple[Path, ...]) -> None:
-    """Each file of comparisons may be given once."""
-    if twice := [str(file) for file in comparisons if comparisons.count(file) > 1]:
-        raise PairscoreError(f"{twice[0]!r} is given twice; give each file of comparisons once.")
-
-
-def is_alone(items: Path, comparisons: tuple[Path, ...]) -> bool:
-    """Whether one file was given, and has comparisons alone."""
-    from pairscore.files.choose_sheets import are_all_comparisons
-    from pairscore.files.source import table_kind
-
-    return not comparisons and (table_kind(items) != "workbook" or are_all_comparisons(items))
-
-
-def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) -> None:
-    """Refuse an output that cannot be written, before a long computation and not after.
-
-    There must be a folder for it, it may not be one of the ``inputs``, and with ``is_table`` it
-    must be a table of a known kind. None and ``-`` (standard output) are always possible.
-    """
-    if output is None or str(output) == "-":
-        return
-    if is_table:
-        from pairscore.files.write import refuse_workbook
-
-        refuse_workbook(output)
-    try:
-        has_folder, is_folder = output.parent.is_dir(), output.is_dir()
-    except OSError as error:  # such as a name of 300 letters
-        raise PairscoreError(
-            f"there can be no file {shorten_name(str(output))!r} ({error.strerror}); choose another"
-            " name with -o."
-        ) from None
-    if not has_folder:
-        raise PairscoreError(
-            f"there is no folder {str(output.parent)!r} to write {output.name!r} to; make it first."
-        )
-    if is_folder:
-        raise PairscoreError(f"{str(output)!r} is a folder; name a file.")
-    target = os.path.realpath(output)  # where links go round in circles, resolve() fails
-    if any(target == os.path.realpath(path) for path in inputs if str(path) != "-"):
-        raise PairscoreError(
-            f"{str(output)!r} is an input of this command and would be overwritten; choose another"
-            " name with -o."
-        )
-
-
-def shorten_name(name: str) -> str:
-    """A name in a sentence: its beginning and end if it is very long."""
-    return name if len(name) <= 80 else f"{name[:50]}…{name[-20:]}"
-
-
-def refuse_other_kind(output: Path) -> None:
-    """Refuse to write a model under the name of a page or a table."""
-    from pairscore.files.source import KINDS
-
-    suffix = output.suffix.lower()
-    if suffix in (".html", ".htm"):
-        raise PairscoreError(
-            f"-o names the file of the model, and {str(output)!r} is the name of a page; write the"
-            f" page with --report {shlex.quote(str(output))}, and the model to a file such as"
-            " model.npz."
-        )
-    if suffix in KINDS:
-        raise PairscoreError(
-            f"-o names the file of the model, and {str(output)!r} is the name of a table; choose a"
-            " name such as model.npz. pairscore rank writes the ranking."
-        )
-
-
-@contextmanager
-def input_path(path: Path) -> Iterator[Path]:
-    """The file itself; a copy of standard input for ``-``."""
-    if str(path) != "-":
-        yield path
-        return
-    from pairscore.files.atomic import scratch_folder
-
-    with scratch_folder() as folder:
-        copy = folder / "standard input"
-        copy.write_bytes(sys.stdin.buffer.read())
-        yield copy
-
-
-@contextmanager
-def output_path(path: Path, name: str) -> Iterator[Path]:
-    """The file itself; for ``-``, one that goes to standard output when it is written."""
-    if str(path) != "-":
-        yield path
-        return
-    from pairscore.files.atomic import scratch_folder
-
-    with scratch_folder() as folder:
-        yield folder / name
-        with (folder / name).open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-
-
-@contextmanager
-def list_bad_rows(output: Path | None, decimal: str | None = None) -> Iterator[None]:
-    """Write all bad rows of the files that are read to a list next to the output.
-
-    The message, which shows the first ones, says where the list is. A list of an earlier run is
-    removed where no row is bad. Another file of its name stays as it is. Without an output file
-    there is no list.
-    """
-    from pairscore.errors import BadRowsError
-    from pairscore.files.atomic import is_device
-    from pairscore.files.faults import BadFilesError, is_bad_rows, write_bad_rows
-
-    # nobody looks for a list in /dev
-    has_list = output is not None and str(output) != "-" and not is_device(output)
-    path = Path(f"{output}.bad-rows.csv")
-    try:
-        yield
-    except (BadRowsError, BadFilesError) as error:
-        errors = error.errors if isinstance(error, BadFilesError) else [error]
-        if has_list and path.exists() and not is_bad_rows(path):
-            raise PairscoreError(
-                f"{error}\nAll of them would be listed in {str(path)!r}, but that has something"
-                " else in it; move it away."
-            ) from error
-        if has_list and write_bad_rows(errors, path, decimal):
-            raise PairscoreError(
-                f"{error}\nAll of them are in {str(path)!r}; nothing else was written."
-            ) from error
-        raise
-    if has_list and is_bad_rows(path):
-        with suppress(OSError):
-            path.unlink()
-
-
 def split_names(texts: Iterable[str]) -> list[str]:
     """The names in texts such as ``a,b`` or ``"x, y",z``, each once.
 
@@ -468,3 +347,11 @@ def split_names(texts: Iterable[str]) -> list[str]:
     """
     rows = csv.reader(texts, skipinitialspace=True)
     return list(dict.fromkeys(name.strip() for row in rows for name in row if name.strip()))
+
+
+def number_or_word(text: str | None) -> float | str | None:
+    """A number where the text is one; the library says which words a setting may be."""
+    try:
+        return float(text or "")
+    except ValueError:
+        return text

@@ -32,7 +32,6 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {"read_table": "tables", "write_table": "write", "atomic_write": "atomic"}
-
 __all__ = ["atomic_write", "read_table", "write_table"]
 
 

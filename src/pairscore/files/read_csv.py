@@ -41,12 +41,10 @@ SAMPLE_CELLS = 200_000
 # DuckDB keeps an error for each cell too many or too few, with up to 10,000 characters of the row
 MOST_ODD_CELLS = 100
 KEPT_OF_ROW = 10_000
-
 ODD_NUMBER = "_|[+][+-]"  # DuckDB takes 1_000 and +-1 for numbers; we do not
 
 # how a column is read: typed by DuckDB, cast with NaN for words that say so, or as text
 NUMBERS, GAPPY, TEXT = 2, 1, 0
-
 REASONS = {
     "UNQUOTED VALUE": "a quotation mark is not closed, or text follows the closing one",
     "LINE SIZE OVER MAXIMUM": f"longer than {MAX_LINE} bytes (a quotation mark left open?)",

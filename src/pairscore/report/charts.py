@@ -51,7 +51,6 @@ ITEM_EFFECTS, JUDGES = 8, 15  # at either end
 MOST_EFFECTS = 30
 PROSPECTS = ("now", "twice", "four times")
 OWN_PROSPECT = "now, by intervals"
-
 Row = TypeVar("Row")
 
 

@@ -30,7 +30,6 @@ from pairscore.report.words import option_words
 
 MOST_FOLDS = 5
 NAN = float("nan")
-
 Folds = list[tuple[np.ndarray, np.ndarray]]  # rows to train on, rows to test on
 
 

@@ -1,4 +1,4 @@
-"""Commands about studies: ``plan``, ``simulate``, ``demo`` and ``reproduce``."""
+"""The command ``plan``: how many items and comparisons a study needs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,44 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pairscore.choices import FILE_KINDS, LINKS, METHODS
+from pairscore.choices import LINKS, METHODS
+from pairscore.cli.help import OUTPUT, command, examples, section
 from pairscore.cli.options import (
     FILE,
     FILE_NAMES,
     FILE_OPTIONS,
-    FOLDER,
     ITEM_NAMES,
-    LINK_OPTION,
     RECIPE_OPTIONS,
-    SEED,
     SHARE,
     SHARES,
     VOTE_NAMES,
     VOTE_OPTIONS,
     file_settings,
-    flag,
     item_settings,
     json_flag,
     option,
     options,
-    output_option,
-    processes_option,
     vote_settings,
     word,
 )
+from pairscore.cli.printing import echo, show_json, show_note, show_unused_columns
 from pairscore.cli.progress import stage
-from pairscore.cli.words import (
-    OUTPUT,
-    command,
-    echo,
-    examples,
-    section,
-    show_json,
-    show_note,
-    show_text,
-    show_unused_columns,
-    translate,
-)
 from pairscore.display import first_few
 from pairscore.errors import NoAnswerError, PairscoreError
 
@@ -51,11 +35,8 @@ if TYPE_CHECKING:
     from pairscore.parallel import Progress
     from pairscore.planning.planner import Plan
 
+
 DEFAULT = click.core.ParameterSource.DEFAULT
-
-
-# -- plan ------------------------------------------------------------------------------------------
-
 PLAN_OPTIONS = (
     *section(
         "What you know",
@@ -281,138 +262,3 @@ def _refuse_options(names: tuple[str, ...], needed: str) -> None:
             f"{first_few(idle)} {'is' if len(idle) == 1 else 'are'} about a file that is not given;"
             f" add {needed}."
         )
-
-
-# -- simulate --------------------------------------------------------------------------------------
-
-
-@command()
-@option("--items", "n_items", type=int, required=True, help="Number of items to compare.")
-@option("--features", "n_features", type=int, required=True, help="Number of features.")
-@option("--comparisons", "n_comparisons", type=int, required=True, help="Number of comparisons.")
-@option(
-    "--noise", type=SHARE, help="Share of comparisons that contradict the scores.  [default: 0.2]"
-)
-@option("--judge-noise", help="For several judges: the noise of each, such as 0.1,0.2,0.4.")
-@option(
-    "--min-eigenvalue",
-    type=float,
-    default=1.0,
-    help="Smallest eigenvalue of the features' covariance, if the largest is 1.",
-)
-@option(
-    "--item-effect",
-    type=float,
-    default=0.0,
-    help="Standard deviation of the item effects that features do not explain, on the link scale.",
-)
-@LINK_OPTION
-@option("--repeats", type=int, default=1, help="How often each pair is judged.")
-@flag("--self-pairs", help="Allow comparisons of an item with itself, as in the paper.")
-@option(
-    "--second-half/--no-second-half",
-    default=True,
-    help="Also write as many items that are never compared, for the covariance of split.",
-)
-@option("--seed", type=SEED, default=0, help="Seed of the simulation.")
-@option(
-    "--format", "kind", type=click.Choice(FILE_KINDS), default="csv", help="Format of the tables."
-)
-@output_option("Folder to write to.", FOLDER, required=True)
-@examples(
-    "simulate --items 2500 --features 90 --comparisons 20000 --noise 0.2 --seed 1 -o study",
-    "simulate --items 200 --features 5 --comparisons 900 --judge-noise 0.1,0.2,0.4 -o judged",
-)
-def simulate(
-    n_items: int,
-    n_comparisons: int,
-    judge_noise: str | None,
-    seed: int,
-    kind: str,
-    output: Path,
-    **given: Any,
-) -> None:
-    """Write a simulated study with a known truth: items, comparisons and truth.json."""
-    from pairscore.planning.simulate import simulate_study
-    from pairscore.theory.population import Population
-
-    draw = {name: given.pop(name) for name in ("repeats", "self_pairs", "second_half")}
-    population = Population(**given, judge_noise=_shares(judge_noise), rng=seed)
-    with stage("Simulating"):
-        about = {"seed": seed, "kind": kind, **draw}
-        paths = simulate_study(population, n_items, n_comparisons, output, **about)
-    for path in paths:
-        echo(str(path))
-
-
-def _shares(text: str | None) -> list[float] | None:
-    try:
-        return None if text is None else [float(share) for share in text.split(",")]
-    except ValueError:
-        raise PairscoreError(
-            f"--judge-noise is {text!r}; write one share for each judge, such as 0.1,0.2,0.4."
-        ) from None
-
-
-# -- demo and reproduce ----------------------------------------------------------------------------
-
-
-@command()
-@option("--seed", type=SEED, default=1, help="Seed of the simulated grader.")
-@output_option("Folder for the report.", FOLDER, default=Path("pairscore-demo"))
-@json_flag(
-    "Print coefficients, the test on new patients and where the report is as JSON, without the"
-    " story."
-)
-@examples("demo", "demo --seed 2 -o second-demo")
-def demo(seed: int, output: Path, as_json: bool) -> None:
-    """Learn a severity score for 442 real patients from comparisons, and write a report."""
-    from pairscore.cli.demo import run_demo
-
-    if as_json:
-        show_json(run_demo(lambda text: None, seed, output).to_record())
-    else:
-        run_demo(lambda text: show_text(translate(text)), seed, output)
-
-
-@command()
-@click.argument("figures", nargs=-1)
-@option("--seeds", type=int, default=10, help="Number of simulated studies for every mean.")
-@output_option("Folder for tables, figures and page.", FOLDER, default=Path("reproduction"))
-@flag(
-    "--direct",
-    help="Draw items and comparisons and fit every cell, instead of drawing the estimate from its"
-    " exact distribution.",
-)
-@processes_option("Number of processes.  [default: one for each core]", setting="n_workers")
-@json_flag("Print where the page is and how long it took as JSON.")
-@examples("reproduce", "reproduce 2a 3 --seeds 2 -o quick")
-def reproduce(
-    figures: tuple[str, ...], seeds: int, output: Path, as_json: bool, **running: Any
-) -> None:
-    """Reproduce the paper's figures 1 to 6 and four more, 7 to 10, and check its claims.
-
-    If it is stopped, the same command continues where it was. Rows are written to rows.csv and
-    needed.csv, all pictures to one page.
-    """
-    from pairscore.paper.run import reproduce as make
-
-    try:
-        with stage("Computing cells, then drawing figures") as show:
-            done = make(figures, seeds, output, progress=show, **running)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"stopped; finished work is kept in {str(output)!r}, and the same command continues"
-            " from there."
-        ) from None
-    if as_json:
-        show_json(done)
-    else:
-        echo(
-            f"{done['cells']:,} cells ({done['cells_run']:,} run now) in"
-            f" {done['cell_seconds']:.0f} s; predictions, figures and page in"
-            f" {done['page_seconds']:.0f} s; calibration loop {done['calibration_seconds']:.2f} s"
-        )
-        if done["claims"]:
-            echo(done["claims"])
-        echo(done["page"])
