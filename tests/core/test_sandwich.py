@@ -8,21 +8,20 @@ import pytest
 
 from pairscore import RankRegression
 from pairscore.core.incidence import item_incidence, pair_incidence
+from pairscore.core.moments import Moments
 from pairscore.core.pair_graph import aggregate_pairs, pair_scatters
 from pairscore.core.sandwich import (
-    LARGEST_LEVERAGE,
     DyadicContributions,
     DyadicSums,
     PairContributions,
     centred_meat,
     floored_covariance,
-    inflation_of,
-    jackknife_inflation,
     less_ties,
     sandwich,
     times_too_often,
 )
 from pairscore.core.whitening import whitening_basis
+from pairscore.estimators.item_table import LARGEST_LEVERAGE, ItemTable
 
 
 def random_pairs(seed, n_items=14, n_comparisons=60, n_features=3):
@@ -198,8 +197,9 @@ def test_meats_equal_double_loops(seed):
         h = k[i] * (1 / k.sum() + leverage[i])
         naive += np.outer(t, t) / (1 - min(h, LARGEST_LEVERAGE)) ** 2
     whitener = whitening_basis(scatter, np.ones(3)).transform
-    inflation = jackknife_inflation(X - mean, k, whitener)
-    np.testing.assert_allclose(inflation, inflation_of(leverage, k, np.zeros(len(X), dtype=bool)))
+    inflation = 1 / (1 - np.minimum(k * (1 / k.sum() + leverage), LARGEST_LEVERAGE))
+    found = ItemTable(X).jackknife(whitener, k, Moments(k.sum(), mean, scatter))
+    np.testing.assert_allclose(inflation, found)
     items, of_pairs = meats_of(X - mean, pairs, u, inflation)
     meat = centred_meat(items - of_pairs, sum(explicit), float(pairs.number.sum()))
     np.testing.assert_allclose(meat, naive, rtol=1e-9, atol=1e-9)

@@ -10,8 +10,8 @@ from scipy.stats import norm
 
 from pairscore.core.links import Logit, Probit, get_link
 from pairscore.core.normal_average import (
-    _averages,
-    _davidson_averages,
+    _average_chance,
+    _davidson_average,
     averaged_derivatives,
     averaged_probabilities,
     normal_grid,
@@ -265,5 +265,7 @@ def test_ties_that_are_left_out_leave_the_link():
 def test_davidsons_averages_are_those_of_any_rule_with_a_parameter(won):
     rng = np.random.default_rng(4)
     at, weight = 8 * rng.normal(size=(7, 50)), rng.dirichlet(np.ones(7))
-    found = _davidson_averages(LAWS[2], at, weight, won)
-    np.testing.assert_allclose(found, _averages(LAWS[2], at, weight, won), rtol=1e-8, atol=1e-13)
+    found = _davidson_average(LAWS[2], at, weight, won)
+    np.testing.assert_allclose(
+        found, _average_chance(LAWS[2], at, weight, won), rtol=1e-8, atol=1e-13
+    )

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 
 from pairscore.core.moments import Moments, moments
-from pairscore.core.sandwich import LARGEST_LEVERAGE
 from pairscore.core.whitening import whitening_basis
-from pairscore.estimators.item_table import FeatureRange, ItemTable, PerItem, SecondHalfSums
+from pairscore.estimators.item_table import (
+    LARGEST_LEVERAGE,
+    FeatureRange,
+    ItemTable,
+    PerItem,
+    SecondHalfSums,
+)
 
 N, D = 200, 4
 
@@ -95,6 +100,18 @@ def test_items_with_a_column_of_their_own_are_seen():
     assert np.flatnonzero(ItemTable(X).own_columns(k)).tolist() == [17, 30]
     k[31] = 1.0
     assert np.flatnonzero(ItemTable(X).own_columns(k)).tolist() == [17]
+
+
+def test_the_column_of_one_item_is_seen_whatever_its_values():
+    X = np.zeros((6, 5))
+    X[:, 0] = [3, 1, 4, 1, 5, 9]
+    X[:, 1] = [7, 7, 2, 7, 7, 7]  # item 2
+    X[:, 2] = [0, 1, 1, 1, 1, 0]  # item 0, since item 5 is not compared
+    X[:, 3] = [0, 0, 0, 1, 1, 0]
+    X[:, 4] = 1
+    mask = ItemTable(X).own_columns(np.array([2, 1, 3, 1, 1, 0]))
+    assert mask.tolist() == [True, False, True, False, False, False]
+    assert not ItemTable(X[:2]).own_columns(np.ones(2)).any()
 
 
 def test_of_some_items_the_moments_of_all_say_who_is_alone():

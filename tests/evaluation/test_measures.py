@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 
 from pairscore import Comparisons
 from pairscore.core.incidence import ItemPairs
-from pairscore.core.shares import Measurement, influence_sums, wilson_interval
+from pairscore.core.shares import Statistic, influence_sums, wilson_interval
 from pairscore.evaluation.held_out import HeldOutComparisons
 from pairscore.evaluation.measures import (
     MEASURES,
@@ -151,7 +151,7 @@ def test_the_variance_sums_over_any_two_rows_that_share_an_item(seed, n_units):
         if {i, j} & {k, m}
     ]
     found = influence_sums(
-        Measurement(0.0, psi, np.full(120, 1e-15), np.full(120, np.inf)), ItemPairs(one, other)
+        Statistic(0.0, psi, np.full(120, 1e-15), np.full(120, np.inf)), ItemPairs(one, other)
     )
     assert found.of_items @ found.of_items - found.of_pairs @ found.of_pairs == pytest.approx(
         sum(shared), rel=1e-9, abs=1e-15
@@ -190,17 +190,17 @@ def test_an_error_is_never_below_that_of_independent_comparisons():
         np.array([1.0, -1.0, -1.0, 1.0]),
     )
     pairs = ItemPairs(one, other)
-    found = influence_sums(Measurement(0.0, psi, np.full(4, 0.25), np.ones(4)), pairs)
+    found = influence_sums(Statistic(0.0, psi, np.full(4, 0.25), np.ones(4)), pairs)
     assert naive_variance(psi, np.full(4, 0.25), one, other) == -4
     assert found.std_error == 2
-    of_four = Measurement(0.0, psi, np.full(4, 0.25), np.full(4, 4.0))
+    of_four = Statistic(0.0, psi, np.full(4, 0.25), np.full(4, 4.0))
     assert influence_sums(of_four, pairs).std_error == 1
 
 
 def test_one_comparison_has_no_error():
     pairs = ItemPairs(np.array([0, 0]), np.array([1, 2]))
     one, two = (
-        influence_sums(Measurement(0.0, np.zeros(2), np.array(share), np.ones(2)), pairs)
+        influence_sums(Statistic(0.0, np.zeros(2), np.array(share), np.ones(2)), pairs)
         for share in ([1.0, 0.0], [0.5, 0.5])
     )
     assert np.isnan(one.std_error)

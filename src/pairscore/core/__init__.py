@@ -12,7 +12,6 @@ Start with ``links``: how a difference of scores becomes a probability.
     amounts         how much comparisons count
     pair_graph      comparisons summed per item and per pair
     incidence       which items are in which rows
-    own_columns     items that no other shares a column with
     differences     differences along a score, comparison by comparison or as a distribution
     sums            sums that add, field by field
     passes          passes over comparisons and pairs

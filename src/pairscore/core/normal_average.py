@@ -177,38 +177,61 @@ def _average_outcome(
     law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, outcome: np.ndarray
 ) -> OutcomeDerivatives:
     """Of any outcome under a rule with a parameter."""
-    total, sign = np.empty((6, len(eta))), np.where(outcome < 0, -1.0, 1.0)
-    averages = _davidson_averages if law.rule.name == "davidson" else _averages
+    sign = np.where(outcome < 0, -1.0, 1.0)
+    total = AverageChance(*np.empty((6, len(eta))))
+    average = _davidson_average if law.rule.name == "davidson" else _average_chance
     for kind in (np.flatnonzero(outcome != 0), np.flatnonzero(outcome == 0)):
         won = len(kind) > 0 and outcome[kind[0]] != 0
         for rows, at, weight in nodes_by_sd((sign * eta)[kind], sd[kind]):
-            total[:, kind[rows]] = averages(law, at, weight, won)
-    mass, of_eta, of_t, eta_eta, eta_t, t_t = total
-    mass = np.maximum(mass, np.finfo(float).tiny)
-    of_eta, of_t = sign * of_eta / mass, of_t / mass
+            for of_all, of_rows in zip(total, average(law, at, weight, won), strict=True):
+                of_all[kind[rows]] = of_rows
+    p = np.maximum(total.p, np.finfo(float).tiny)
+    of_eta = sign * total.eta / p
+    of_t = total.t / p
     return OutcomeDerivatives(
-        value=np.log(mass),
+        value=np.log(p),
         eta=of_eta,
         t=of_t,
-        eta_eta=of_eta**2 - eta_eta / mass,
-        eta_t=of_eta * of_t - sign * eta_t / mass,
-        t_t=of_t**2 - t_t / mass,
+        eta_eta=of_eta**2 - total.eta_eta / p,
+        eta_t=of_eta * of_t - sign * total.eta_t / p,
+        t_t=of_t**2 - total.t_t / p,
     )
 
 
-def _averages(law: OutcomeLaw, at: np.ndarray, weight: np.ndarray, won: bool) -> list[np.ndarray]:
-    """Probability of a win of left, or of a tie, at nodes ``at`` (K x m), averaged with weights
-    (K), and its derivatives: p, p_eta, p_t, p_eta_eta, p_eta_t and p_t_t, arrays (m).
-    """
-    s = law.rule.derivatives(at, np.full(at.shape, float(won)), law.t)
-    second = s.eta**2 - s.eta_eta, s.eta * s.t - s.eta_t, s.t**2 - s.t_t
-    p = weight[:, None] * np.exp(s.value)
-    return [p.sum(axis=0), *(np.einsum("km,km->m", p, one) for one in (s.eta, s.t, *second))]
+class AverageChance(NamedTuple):
+    """The probability of an outcome, averaged, and its first and second derivatives, arrays (m)."""
+
+    p: np.ndarray
+    eta: np.ndarray
+    t: np.ndarray
+    eta_eta: np.ndarray
+    eta_t: np.ndarray
+    t_t: np.ndarray
 
 
-def _davidson_averages(
+def _average_chance(
     law: OutcomeLaw, at: np.ndarray, weight: np.ndarray, won: bool
-) -> list[np.ndarray]:
+) -> AverageChance:
+    """Of a win of left, or of a tie, at nodes ``at`` (K x m) with weights (K)."""
+    s = law.rule.derivatives(at, np.full(at.shape, float(won)), law.t)
+    p = weight[:, None] * np.exp(s.value)
+
+    def average(of_log: np.ndarray) -> np.ndarray:
+        return np.asarray(np.einsum("km,km->m", p, of_log))
+
+    return AverageChance(
+        p=p.sum(axis=0),
+        eta=average(s.eta),
+        t=average(s.t),
+        eta_eta=average(s.eta**2 - s.eta_eta),
+        eta_t=average(s.eta * s.t - s.eta_t),
+        t_t=average(s.t**2 - s.t_t),
+    )
+
+
+def _davidson_average(
+    law: OutcomeLaw, at: np.ndarray, weight: np.ndarray, won: bool
+) -> AverageChance:
     """The same under Davidson's rule.
 
     With w the probability of a win and u that of a tie, w_eta = w (1 - w - u/2), w_t = -wu,
@@ -222,7 +245,21 @@ def _davidson_averages(
     if won:
         bend = one - 3 * two + 2 * three + 2 * wwu - 1.25 * mixed + 0.5 * wuu
         across = 2 * wwu + wuu - 1.5 * mixed
-        return [one, one - two - 0.5 * mixed, -mixed, bend, across, 2 * wuu - mixed]
+        return AverageChance(
+            p=one,
+            eta=one - two - 0.5 * mixed,
+            t=-mixed,
+            eta_eta=bend,
+            eta_t=across,
+            t_t=2 * wuu - mixed,
+        )
     bend = 0.25 * one - 0.75 * two + 0.5 * three + 2 * (wwu + wuu - mixed)
     across = 0.5 * one - 1.5 * two + three + 2 * wuu - mixed
-    return [one, 0.5 * (one - two) - mixed, one - two, bend, across, one - 3 * two + 2 * three]
+    return AverageChance(
+        p=one,
+        eta=0.5 * (one - two) - mixed,
+        t=one - two,
+        eta_eta=bend,
+        eta_t=across,
+        t_t=one - 3 * two + 2 * three,
+    )

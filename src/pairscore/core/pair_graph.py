@@ -10,6 +10,7 @@ Tallies of one item table add over files of comparisons.
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from pairscore.core.amounts import total_of
 from pairscore.core.kernels_numpy import outside_table, refuse_outside
 from pairscore.core.passes import (
+    ByHigh,
     add_net,
     difference_pass,
     neighbour_sums,
@@ -77,6 +79,19 @@ def tally(
     return Tally(*sums, total_of(amount, len(left)))
 
 
+class LinkedGroups(NamedTuple):
+    """k groups of s linked items each: where entries of their matrices are.
+
+    ``items`` (k x s), the numbers of the ``pairs`` among them, and the places of these ``above``
+    and ``below`` the diagonals of k matrices (s x s), as numbers in one row.
+    """
+
+    items: np.ndarray
+    pairs: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Unordered pairs (low, high), sorted by low: an upper triangular sparse matrix.
@@ -119,13 +134,10 @@ class Pairs:
         return connected_components(links, directed=False)[1]
 
     @cached_property
-    def blocks(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-        """Groups of linked items by their size: where entries of their matrices are.
-
-        For each size s the items (k x s), the pairs among them, and the places of these above and
-        below the diagonals of k matrices (s x s), as numbers in one row.
-        """
-        size, found = np.bincount(self.component)[self.component], []
+    def blocks(self) -> list[LinkedGroups]:
+        """Groups of linked items, by their size."""
+        size = np.bincount(self.component)[self.component]
+        found = []
         place = np.empty(self.n_items, dtype=np.int64)  # of an item's row in the matrices, over s
         row = np.empty(self.n_items, dtype=np.int64)
         for s in np.unique(size):
@@ -134,7 +146,8 @@ class Pairs:
             place[items], row[items] = np.arange(items.size).reshape(items.shape), np.arange(s)
             edges = np.flatnonzero(size[self.low] == s)
             low, high = self.low[edges], self.high[edges]
-            found.append((items, edges, s * place[low] + row[high], s * place[high] + row[low]))
+            above, below = s * place[low] + row[high], s * place[high] + row[low]
+            found.append(LinkedGroups(items, edges, above, below))
         return found
 
     @cached_property
@@ -193,8 +206,8 @@ class Pairs:
         return add_net(self.low, self.high, values, np.zeros(self.n_items))
 
     @cached_property
-    def by_high(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same pairs sorted by high: start of each item's (N + 1), low items (P), order (P)."""
+    def by_high(self) -> ByHigh:
+        """The same pairs sorted by high."""
         return turn_pairs(self.start, self.high)
 
     def matrix(self, diagonal: np.ndarray, off_diagonal: np.ndarray) -> sparse.csr_array:
@@ -206,7 +219,8 @@ class Pairs:
     def _graph(self) -> sparse.csr_array:
         """The symmetric matrix whose entries are numbers of pairs, and P + i on the diagonal."""
         n, pair, item = self.n_items, np.arange(len(self.high)), np.arange(self.n_items)
-        below, low, order = self.by_high  # of each item: its low ones, itself, its high ones
+        below, low, order = self.by_high
+        # of each item: its low ones, itself, its high ones
         rows = self.start + below + np.arange(n + 1)
         places = (
             pair + np.repeat(self.start[:-1] + item, np.diff(below)),
@@ -262,8 +276,8 @@ def aggregate_pairs(
     An item against itself tells nothing about scores and is left out. ``keep_sides`` keeps apart
     who was on the left.
     """
-    start, high, win, lose = pair_pass(left, right, outcome, amount, n_items, 1 + keep_sides)
-    return Pairs(start, high, win, lose, np.array([1.0, -1.0]) if keep_sides else np.zeros(1))
+    columns = pair_pass(left, right, outcome, amount, n_items, 1 + keep_sides)
+    return Pairs(*columns, side=np.array([1.0, -1.0]) if keep_sides else np.zeros(1))
 
 
 def count_pairs(left: np.ndarray, right: np.ndarray, amount: np.ndarray, n_items: int) -> Pairs:

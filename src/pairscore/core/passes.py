@@ -8,6 +8,8 @@ Pairs are those of :class:`pairscore.core.pair_graph.Pairs`: the pairs of the lo
 from ``start[i]`` to ``start[i + 1]``, with the other item in ``high``.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pairscore.core import kernels
@@ -19,6 +21,27 @@ from pairscore.core.threads import CHUNKS, on_each, row_chunks
 BLOCK = 8192  # comparisons or pairs at a time, which stay in the processor's cache
 NEARLY_ALL = 0.9  # share of an array in use that is not worth a copy
 TwoArrays = tuple[np.ndarray, np.ndarray]
+
+
+class PairColumns(NamedTuple):
+    """Pairs: where those of each low item begin (N + 1), the high items (P), and wins and losses of
+    low (sides x P).
+    """
+
+    start: np.ndarray
+    high: np.ndarray
+    win: np.ndarray
+    lose: np.ndarray
+
+
+class ByHigh(NamedTuple):
+    """The same pairs sorted by high: where those of each begin (N + 1), low items (P), and the
+    number of each pair in the other order (P).
+    """
+
+    start: np.ndarray
+    low: np.ndarray
+    order: np.ndarray
 
 
 def tally_pass(
@@ -161,8 +184,8 @@ def pair_pass(
     amount: np.ndarray | None,
     n_items: int,
     n_sides: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Comparisons summed per unordered pair: start, high, and wins and losses of low (sides x P).
+) -> PairColumns:
+    """Comparisons summed per unordered pair.
 
     Parameters are those of :func:`pairscore.core.pair_graph.aggregate_pairs`; with two sides the
     comparisons with low on the right are in the second row.
@@ -178,8 +201,8 @@ def pair_pass(
     each = None if amount is None else doubles(amount)
     n = kernels.sum_by_pair(won, each, order, first, start, high, win, lose)
     if n == m or (n_sides == 1 and n > NEARLY_ALL * m):
-        return start, high[:n], win[:, :n], lose[:, :n]
-    return start, high[:n].copy(), win[:, :n].copy(), lose[:, :n].copy()
+        return PairColumns(start, high[:n], win[:, :n], lose[:, :n])
+    return PairColumns(start, high[:n].copy(), win[:, :n].copy(), lose[:, :n].copy())
 
 
 def _pair_table(
@@ -189,7 +212,7 @@ def _pair_table(
     amount: np.ndarray | None,
     n_items: int,
     n_sides: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+) -> PairColumns:
     """The same without compiled loops, or of more rows than these count: a sparse triangle."""
     from scipy import sparse
 
@@ -209,20 +232,23 @@ def _pair_table(
     parts = [counts] if n_sides == 1 else [np.where(on, counts, 0) for on in (~swapped, swapped)]
     shape = (n_items, n_items)
     tables = [sparse.coo_array((part, (low, high)), shape=shape).tocsr() for part in parts]
-    places = (array.astype(index, copy=False) for array in (tables[0].indptr, tables[0].indices))
-    win, lose = (np.array([getattr(t.data, part) for t in tables]) for part in ("real", "imag"))
-    return *places, win, lose
+    return PairColumns(
+        start=tables[0].indptr.astype(index, copy=False),
+        high=tables[0].indices.astype(index, copy=False),
+        win=np.array([table.data.real for table in tables]),
+        lose=np.array([table.data.imag for table in tables]),
+    )
 
 
-def turn_pairs(start: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same pairs sorted by high: start of each item's (N + 1), low items (P), order (P)."""
+def turn_pairs(start: np.ndarray, high: np.ndarray) -> ByHigh:
+    """Pairs sorted by low, in the order of high."""
     from scipy import sparse
 
     n = len(start) - 1
     refuse_outside(n, high)
     by_low = sparse.csr_array((np.arange(len(high), dtype=high.dtype), high, start), shape=(n, n))
     by_high = by_low.tocsc()
-    return by_high.indptr, by_high.indices, by_high.data
+    return ByHigh(by_high.indptr, by_high.indices, by_high.data)
 
 
 def neighbour_sums(

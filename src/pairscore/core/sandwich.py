@@ -10,7 +10,7 @@ the sum over all rows of the unordered pair p. The items count every two rows th
 of one pair share two items, and are taken off once. This is the dyadic cluster-robust variance
 (Fafchamps and Gubert 2007; Cameron and Miller 2014; Aronow, Samii and Assenova 2015).
 
-An item with a column of its own (:mod:`pairscore.core.own_columns`) is explained fully: its rows
+An item with a column of its own (the 0/1 column of one item) is explained fully: its rows
 share nothing that the estimate leaves out, and its t_i is close to zero by the equation of its own
 parameter, which says nothing of the error. Its rows count each for itself.
 
@@ -22,18 +22,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import get_blas_funcs
 
 from pairscore.core.incidence import item_incidence, pair_incidence
-from pairscore.core.own_columns import has_own_column
 from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import neighbour_sums
 from pairscore.core.row_blocks import row_blocks
-from pairscore.core.threads import chunks_of, on_each, row_chunks
+from pairscore.core.threads import chunks_of, on_each
 from pairscore.core.ties import SMALLEST_SHARE
 from pairscore.core.whitening import square_root
 
-LARGEST_LEVERAGE = 0.8  # beyond, too little is left of an item's deviation to divide by
 SMALLEST_TOLD = 1e-10  # share of the information on a parameter that is more than rounding
 SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
 
@@ -123,16 +120,17 @@ class DyadicContributions:
     @cached_property
     def _to_low(self) -> np.ndarray:
         """Factors of the low items, in the order of high ones: P x 1."""
-        return self.u.low[self.pairs.by_high[2]][:, None]
+        return self.u.low[self.pairs.by_high.order][:, None]
 
     def of_items(self, rows: slice) -> np.ndarray:
         """t_i = sum of u_p over the pairs of item i, for a block of items: rows x (d + e + 1)."""
         pairs, Z = self.pairs, self.Z
-        start_of_high, low_items, _ = pairs.by_high
         to_high = self.u.high[:, None]
         features = self._own[rows, None] * Z[rows]
         features += neighbour_sums(Z, pairs.start, pairs.high, to_high, rows)[:, 0]
-        features += neighbour_sums(Z, start_of_high, low_items, self._to_low, rows)[:, 0]
+        features += neighbour_sums(Z, pairs.by_high.start, pairs.by_high.low, self._to_low, rows)[
+            :, 0
+        ]
         return np.hstack([features, self._extra_of_items[rows]])
 
     def items_meat(self, inflation: np.ndarray) -> np.ndarray:
@@ -181,50 +179,6 @@ def times_too_often(left: np.ndarray, right: np.ndarray, inflation: np.ndarray) 
     """
     counts = (inflation > 0).astype(float)
     return counts[left] + counts[right] - 1
-
-
-def jackknife_inflation(Z: np.ndarray, exposures: np.ndarray, whitener: np.ndarray) -> np.ndarray:
-    """1 / (1 - h_i) of every item, h_i its leverage; 0 of an item with a column of its own.
-
-    An item pulls the fit towards itself by h_i = k_i (1/sum k + z_i' (Z'KZ)^-1 z_i), so what is
-    left of its deviation is too small by 1 - h_i; dividing by that is, to first order, the
-    jackknife that leaves out one item at a time (the HC3 of MacKinnon and White 1985).
-
-    Parameters
-    ----------
-    Z : array (N x d)
-        Centred features.
-    exposures : array (N)
-        How often each item was compared, k.
-    whitener : array (d x r)
-        W with W'(Z'KZ)W = I.
-    """
-    leverage = np.empty(len(Z))
-    # a factor of Cholesky takes half of the multiplications
-    is_factor = whitener.shape == 2 * Z.shape[1:] and not np.any(np.tril(whitener, -1))
-    W = np.asfortranarray(whitener)
-    times_factor = get_blas_funcs("trmm", (Z,))
-
-    def one(chunk: slice) -> None:
-        for rows in row_blocks(chunk.stop, chunk.start):
-            z = Z[rows]
-            along = times_factor(1.0, W, z.T, trans_a=1).T if is_factor and z.size else z @ W
-            leverage[rows] = np.einsum("ij,ij->i", along, along)
-
-    on_each(one, row_chunks(*Z.shape))
-    return inflation_of(leverage, exposures, has_own_column(Z, exposures))
-
-
-def inflation_of(
-    along: np.ndarray, exposures: np.ndarray, has_own: np.ndarray, total: float | None = None
-) -> np.ndarray:
-    """The same from z_i' (Z'KZ)^-1 z_i of every item, and a mask, all (N).
-
-    ``total`` is the sum of all exposures, where these are not all items.
-    """
-    leverage = exposures * (1 / (exposures.sum() if total is None else total) + along)
-    inflation = 1 / (1 - np.minimum(leverage, LARGEST_LEVERAGE))
-    return np.where(has_own, 0.0, inflation)
 
 
 def centred_meat(meat: np.ndarray, total: np.ndarray, number: float) -> np.ndarray:

@@ -30,7 +30,7 @@ ENOUGH_TESTS = 20  # independent ones, from which on a share is put into words
 
 
 @dataclass(frozen=True, eq=False)
-class Measurement:
+class Statistic:
     """The value of a measure, and what each of M comparisons contributes to it.
 
     Attributes
@@ -51,22 +51,22 @@ class Measurement:
     count: np.ndarray
 
 
-def weighted_mean(loss: np.ndarray, weight: np.ndarray, count: np.ndarray) -> Measurement:
+def weighted_mean(loss: np.ndarray, weight: np.ndarray, count: np.ndarray) -> Statistic:
     """A weighted mean m, on which a row has the influence share * (loss - m)."""
     total = float(weight.sum())
     if not total > 0:
-        return Measurement(float("nan"), np.full(len(loss), np.nan), weight, count)
+        return Statistic(float("nan"), np.full(len(loss), np.nan), weight, count)
     share = weight / total
     counted = loss[weight > 0]
     value = float(np.clip(share @ loss, counted.min(), counted.max()))  # but for rounding
-    return Measurement(value, share * (loss - value), share, count)
+    return Statistic(value, share * (loss - value), share, count)
 
 
 @dataclass(frozen=True, eq=False)
 class InfluenceSums:
     """Influences summed over the comparisons of each item and of each pair, and singly.
 
-    They subtract: the difference of two measurements on the same comparisons has the differences
+    They subtract: the difference of two statistics on the same comparisons has the differences
     of their sums. ``of_items`` is t_i / (1 - h_i), ``of_pairs`` u_p, ``of_rows`` psi_m over the
     square root of the row's count.
     """
@@ -92,18 +92,18 @@ class InfluenceSums:
         return float(np.sqrt(np.maximum(robust, self.of_rows @ self.of_rows)))
 
 
-def influence_sums(measurement: Measurement, pairs: ItemPairs) -> InfluenceSums:
-    """Sum what comparisons contribute to a measurement over items and pairs, for its error.
+def influence_sums(statistic: Statistic, pairs: ItemPairs) -> InfluenceSums:
+    """Sum what comparisons contribute to a statistic over items and pairs, for its error.
 
     The sums are unknown (NaN) unless at least two comparisons have a share.
     """
-    psi, share = measurement.influence, measurement.share
+    psi, share = statistic.influence, statistic.share
     psi = psi if np.count_nonzero(share) > 1 else np.full(len(psi), np.nan)
     without_item = 1 - np.minimum(pairs.sum_per_item(share), LARGEST_SHARE)
     return InfluenceSums(
         pairs.sum_per_item(psi) / without_item,
         pairs.sum_per_pair(psi),
-        psi / np.sqrt(measurement.count),
+        psi / np.sqrt(statistic.count),
     )
 
 
@@ -121,21 +121,19 @@ class ShareInterval:
         return self.effective >= ENOUGH_TESTS
 
 
-def share_interval(
-    measurement: Measurement, pairs: ItemPairs, level: float = 0.95
-) -> ShareInterval:
+def share_interval(statistic: Statistic, pairs: ItemPairs, level: float = 0.95) -> ShareInterval:
     """Wilson's interval of a share, for as many independent comparisons as it is worth.
 
     At most as many as there are, (sum of amounts)^2 / sum of squares. Where the share is 0 or 1 (or
     there is one comparison only), nothing is seen of how comparisons that share an item go
     together: then they are worth no more than half of the items, each of which could be in one.
     """
-    p, share = float(np.clip(measurement.value, 0.0, 1.0)), measurement.share
+    p, share = float(np.clip(statistic.value, 0.0, 1.0)), statistic.share
     if not np.isfinite(p):
         return ShareInterval(np.nan, np.nan, 0.0)
     n_items = int(np.count_nonzero(pairs.sum_per_item(share)))
-    error = influence_sums(measurement, pairs).std_error
-    number, seen = 1 / float(np.sum(share**2 / measurement.count)), p * (1 - p)
+    error = influence_sums(statistic, pairs).std_error
+    number, seen = 1 / float(np.sum(share**2 / statistic.count)), p * (1 - p)
     worth = seen / error**2 if seen > 0 and error > 0 else n_items / 2
     width = normal_width(level)
     few_items = width / float(stdtrit(max(n_items - 1, 1), 0.5 + level / 2))

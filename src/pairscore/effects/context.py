@@ -22,13 +22,14 @@ from pairscore.core.moments import moments
 from pairscore.core.pair_graph import Pairs, laplacian
 from pairscore.core.passes import net_pass
 from pairscore.core.quantiles import p_in_words
-from pairscore.core.sandwich import DyadicSums, floored_covariance, jackknife_inflation
+from pairscore.core.sandwich import DyadicSums, floored_covariance
 from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.display import first_few
 from pairscore.effects.expectation_propagation import Posterior
 from pairscore.effects.rows import RowsMaximum, SingleComparisons
 from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import TableData
+from pairscore.estimators.item_table import ItemTable
 
 LEAST_REST = 0.1  # share of a column within items: with less, its error is three times as wide
 NO_REST = 1e-4  # share that is rounding
@@ -144,7 +145,7 @@ def relation_to_items(
     penalty = np.zeros((further.shape[1],) * 2)
     penalty[:d, :d] = rows.ridge[:d, :d] / rows.rule.link.pdf(np.zeros(1))[0]
     whitener = whitening_basis(center.scatter + penalty, center.sd).transform
-    inflation = jackknife_inflation(further - center.mean, exposures, whitener)
+    inflation = ItemTable(further).jackknife(whitener, exposures, center)
     meat = DyadicSums.of_rows(rows.left, rows.right, u, inflation).meat(inflation)
     variance = np.diag(floored_covariance(inverse @ meat @ inverse, inverse))
     return inverse @ u.sum(axis=0) / np.sqrt(np.where(variance > 0, variance, np.inf))

@@ -162,11 +162,11 @@ class FormedCovariance:
         """Items and blocks of V of each size."""
         stacks, free = [], np.isinf(self._sigma2)
         own = 1 / self._sigma2 + self._pairs.item_sums(self._weight, self._weight)
-        for items, edges, upper, lower in self._pairs.blocks:
-            size = items.shape[1]
+        for groups in self._pairs.blocks:
+            items, size = groups.items, groups.items.shape[1]
             stack = np.zeros((len(items), size, size))
             stack[:, np.arange(size), np.arange(size)] = own[items]
-            stack.ravel()[upper] = stack.ravel()[lower] = -self._weight[edges]
+            stack.ravel()[groups.above] = stack.ravel()[groups.below] = -self._weight[groups.pairs]
             stacks.append((items, pseudo_inverses(stack) if free else inverses(stack)))
         return stacks
 
@@ -180,10 +180,8 @@ class FormedCovariance:
     @cached_property
     def pair_variance(self) -> np.ndarray:
         own, across = self.diagonal, np.empty(len(self._pairs.high))
-        for (_, edges, upper, _), (_, inverse) in zip(
-            self._pairs.blocks, self._stacks, strict=True
-        ):
-            across[edges] = inverse.ravel()[upper]
+        for groups, (_, inverse) in zip(self._pairs.blocks, self._stacks, strict=True):
+            across[groups.pairs] = inverse.ravel()[groups.above]
         return np.maximum(own[self._pairs.low] + own[self._pairs.high] - 2 * across, 0.0)
 
     @cached_property

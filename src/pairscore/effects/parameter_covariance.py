@@ -13,7 +13,6 @@ from pairscore.core.incidence import item_incidence
 from pairscore.core.sandwich import (
     DyadicSums,
     floored_covariance,
-    jackknife_inflation,
     less_ties,
     sandwich,
 )
@@ -26,7 +25,7 @@ from pairscore.effects.rows import (
     SingleComparisons,
     whole_groups,
 )
-from pairscore.estimators.fit_data import TableData, leverage_whitener
+from pairscore.estimators.fit_data import TableData, jackknife_of_items
 from pairscore.estimators.settings import Settings
 
 
@@ -43,11 +42,7 @@ def parameter_covariance(
     elif settings.inference == "model":
         return _classical_covariance(post)
     else:
-        inflation = jackknife_inflation(
-            data.X - data.item_moments.mean,
-            data.tally.exposures,
-            leverage_whitener(data, settings),
-        )
+        inflation = jackknife_of_items(data, settings)
         counts = inflation > 0
         meat = item_meat(rows, net_contributions(post), inflation)
         robust = bread @ meat @ bread.T

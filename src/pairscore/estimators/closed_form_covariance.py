@@ -187,14 +187,14 @@ class ClosedFormTerms:
         return self.form.link.taken_by_ties(self.predictor, self.tile.tied)
 
     @property
-    def weights(self) -> np.ndarray:
+    def weights(self) -> dict[str, np.ndarray]:
         """Of the meat if comparisons were independent, and of what ties take off it."""
-        weights = [sum_sides(self.outcome_variance)]
+        weights = {"outcome": sum_sides(self.outcome_variance)}
         if self.tile.tied is not None:
-            weights.append(sum_sides(self.tile.tied))
-        return np.array(weights)
+            weights["tied"] = sum_sides(self.tile.tied)
+        return weights
 
-    def sums(self, scatters: np.ndarray) -> ClosedFormSums:
+    def sums(self, scatters: dict[str, np.ndarray]) -> ClosedFormSums:
         """The covariance of an outcome with its score e is 2 f', the variance of e the information.
 
         Ties take a quarter of P(tie) off the variance of a half win, and so P(tie) off that of Y; e
@@ -208,11 +208,11 @@ class ClosedFormTerms:
             observed = link.observed_information(self.predictor, pairs.win, pairs.lose)
         response = -self.form.factor * np.einsum("esp,sp->ep", z, observed)
         response[0] += sum_sides(score)
-        model_meat = self._bordered(scatters[0], 2 * density, information)
+        model_meat = self._bordered(scatters["outcome"], 2 * density, information)
         tied = np.zeros_like(model_meat)
         if self.tied_score is not None and self.tile.tied is not None:
             mixed = np.sqrt(self.tile.tied * self.tied_score)
-            tied = self._bordered(scatters[1], mixed, self.tied_score)
+            tied = self._bordered(scatters["tied"], mixed, self.tied_score)
         return ClosedFormSums(
             curvature=np.einsum("esp,fsp,sp->ef", z, z, observed),
             response=self.tile.on_features(response),

@@ -29,13 +29,13 @@ from pairscore.core.pair_graph import (
     Pairs,
     Tally,
     aggregate_pairs,
+    difference_scatter,
     pair_scatters,
     sum_sides,
     tally,
 )
 from pairscore.core.passes import difference_pass, net_pass, score_pass
 from pairscore.core.row_blocks import centred_blocks
-from pairscore.core.sandwich import inflation_of
 from pairscore.core.sums import Range, Sums
 from pairscore.core.whitening import whitening_basis
 from pairscore.estimators.item_table import ItemTable
@@ -179,14 +179,17 @@ class Tile:
             return vector[self.rows[0]]
         return np.concatenate([vector[rows] for rows in self.rows])
 
-    def scatters(self, weights: np.ndarray) -> np.ndarray:
-        """Scatters of differences with K weights of each pair (K x P): K x d x d."""
-        degrees = np.array([self.pairs.item_sums(row, row) for row in weights])
-        return pair_scatters(self.X, self.mean, self.pairs, degrees, -weights)
+    def scatters(self, weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Scatters of differences (d x d each) with some weights of each pair (P each), by name."""
+        of_pairs = np.array([*weights.values()])
+        degrees = np.array([self.pairs.item_sums(weight, weight) for weight in of_pairs])
+        found = pair_scatters(self.X, self.mean, self.pairs, degrees, -of_pairs)
+        return dict(zip(weights, found, strict=True))
 
     def scatter(self, weight: np.ndarray) -> np.ndarray:
         """X'LX with a weight of each pair on each side, bordered by the side effect's row."""
-        return self.with_side(self.scatters(sum_sides(weight)[None])[0], weight)
+        scatter = difference_scatter(self.X, self.mean, self.pairs, sum_sides(weight))
+        return self.with_side(scatter, weight)
 
     def on_features(self, values: np.ndarray) -> np.ndarray:
         """Sums over pairs of values (k x P) times differences of features: k x d."""
@@ -652,17 +655,15 @@ def leverage_whitener(data: FitSums, settings: Settings) -> np.ndarray:
 def jackknife_of_items(
     data: FitData, settings: Settings, total: FitSums | None = None
 ) -> np.ndarray:
-    """1 / (1 - leverage) of every item (N); see :func:`pairscore.core.sandwich.inflation_of`.
+    """1 / (1 - leverage) of every item (N), by :meth:`ItemTable.jackknife`.
 
     ``total`` has the sums of all items, where these are some of them only.
     """
-    exposures, table = data.tally.exposures, data.table
-    if total is None:
-        along = table.lengths(data.item_moments.mean, leverage_whitener(data, settings))
-        return inflation_of(along, exposures, table.own_columns(exposures))
-    center = total.item_moments
-    along = table.lengths(center.mean, leverage_whitener(total, settings))
-    return inflation_of(along, exposures, table.own_columns(exposures, center), center.total)
+    every = data if total is None else total
+    whitener = leverage_whitener(every, settings)
+    return data.table.jackknife(
+        whitener, data.tally.exposures, every.item_moments, of_all=total is None
+    )
 
 
 def parameter_units(data: FitSums) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The log-likelihood of a fit with AIC and BIC, or why it has none."""
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -120,21 +120,22 @@ def likelihood_of(
     """
     settings = result.settings
     number = 0.5 * float(data.tally.exposures.sum())
-    n_comparisons = number / data.weight_unit
+    none = Likelihood(
+        value=None, n_parameters=0, n_comparisons=number / data.weight_unit, data=source
+    )
     if settings.method != "mle":
-        reason = no_likelihood(result, set(), False)
-        return Likelihood(None, 0, n_comparisons, source, reason)
-    n_parameters = result.determined.n_parameters
+        return replace(none, reason=no_likelihood(result, set(), False))
     if number < (1 - ROUNDING) * data.tally.n_comparisons:
         differences = differences_along(data, result, distinct=True)
     occurring = set(np.unique(differences.outcome[differences.amount > 0]).tolist())
     reason = no_likelihood(result, occurring, data.has_weights)
+    found = replace(none, n_parameters=result.determined.n_parameters, reason=reason)
     if reason:
-        return Likelihood(None, n_parameters, n_comparisons, source, reason)
+        return found
     rule, tie = TieRule(settings.ties, settings.link), result.effects.tie_parameter
     log_chance = rule.derivatives(differences.x, differences.outcome, tie).value
     value = float(differences.amount @ log_chance) / data.weight_unit
-    return Likelihood(value, n_parameters, n_comparisons, source, reason)
+    return replace(found, value=value)
 
 
 def no_likelihood(result: "Estimate", outcomes: set[int], has_weights: bool) -> str:

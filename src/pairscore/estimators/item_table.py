@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.moments import Moments, feature_range, moments
-from pairscore.core.own_columns import other_rows, own_column_mask, usual_values
 from pairscore.core.row_blocks import centred_blocks, rows_times, times_rows
-from pairscore.core.sandwich import LARGEST_LEVERAGE
 from pairscore.core.sums import Sums
 from pairscore.core.threads import on_each, row_chunks
 from pairscore.core.whitening import whitening_basis
 
+LARGEST_LEVERAGE = 0.8  # beyond, too little is left of an item's deviation to divide by
 ALONE = 1e-9  # share of a sum of squares that other items may have by rounding
 
 
@@ -52,6 +51,56 @@ class SecondHalfSums(Sums):
 
     squares: np.ndarray
     total: np.ndarray
+
+
+@dataclass(frozen=True)
+class UsualValues:
+    """The value (d) of all rows but one, and a mask (d) of the columns where there may be one."""
+
+    value: np.ndarray
+    exists: np.ndarray
+
+    @classmethod
+    def of_first(cls, first: np.ndarray) -> "UsualValues":
+        """By the first three rows (n x d): if all rows but one are equal, two of three are."""
+        ordered = np.sort(first, axis=0)
+        exists = np.any(ordered[1:] == ordered[:-1], axis=0) & (len(first) > 2)
+        value = np.zeros(first.shape[1])
+        if exists.any():
+            value[exists] = np.median(first[:, exists], axis=0)
+        return cls(value, exists)
+
+
+@dataclass(frozen=True)
+class OtherRows(Sums):
+    """Of each column (d), how many compared items have another value than the usual one, and the
+    sum of their numbers.
+    """
+
+    how_many: np.ndarray
+    sum_of_numbers: np.ndarray
+
+    @classmethod
+    def of_items(
+        cls, X: np.ndarray, exposures: np.ndarray, numbers: np.ndarray, usual: UsualValues
+    ) -> "OtherRows":
+        """Of items (n x d) with these ``exposures`` and ``numbers`` (n)."""
+        rows = np.flatnonzero(exposures > 0)
+        how_many, sum_of_numbers = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        for column in np.flatnonzero(usual.exists):
+            other = rows[X[rows, column] != usual.value[column]]
+            how_many[column] = len(other)
+            sum_of_numbers[column] = numbers[other].sum()
+        return cls(how_many, sum_of_numbers)
+
+    @property
+    def alone(self) -> np.ndarray:
+        """The columns in which one item differs from all others."""
+        return np.flatnonzero(self.how_many == 1)
+
+    def items(self, columns: np.ndarray) -> np.ndarray:
+        """The items that are alone in these columns."""
+        return self.sum_of_numbers[columns].astype(np.intp)
 
 
 @dataclass(frozen=True)
@@ -95,20 +144,48 @@ class ItemTable:
     def own_columns(self, exposures: np.ndarray, center: Moments | None = None) -> np.ndarray:
         """Mask (N) of the compared items that differ from all others, which are equal, in a column.
 
+        Such a column is the 0/1 column of one item, or of a category that has one item.
         ``center`` has the moments of all compared items where these are some of them only. An item
         is alone in its column if it makes up all of the squared distances from the usual value.
         """
         n = len(exposures)
-        usual = usual_values(self.take(np.flatnonzero(exposures > 0)[:3]))
-        others = self.over(partial(other_rows, usual=usual), exposures, np.arange(n))
+        usual = UsualValues.of_first(self.take(np.flatnonzero(exposures > 0)[:3]))
+        task = partial(OtherRows.of_items, usual=usual)
+        others: OtherRows = self.over(task, exposures, np.arange(n))
+        columns = others.alone
+        items = others.items(columns)
         if center is not None:
-            columns = np.flatnonzero(others[0] == 1)
-            items = others[1, columns].astype(np.intp)
-            apart = self.take(items)[np.arange(len(items)), columns] - usual[columns]
-            squares = np.diag(center.scatter) + center.total * (center.mean - usual) ** 2
-            some = squares[columns] > exposures[items] * apart**2 * (1 + ALONE)
-            others[0, columns[some]] = 2
-        return own_column_mask(others, n)
+            apart = self.take(items)[np.arange(len(items)), columns] - usual.value[columns]
+            squares = np.diag(center.scatter) + center.total * (center.mean - usual.value) ** 2
+            items = items[squares[columns] <= exposures[items] * apart**2 * (1 + ALONE)]
+        mask = np.zeros(n, dtype=bool)
+        mask[items] = True
+        return mask
+
+    def jackknife(
+        self, whitener: np.ndarray, exposures: np.ndarray, center: Moments, of_all: bool = True
+    ) -> np.ndarray:
+        """1 / (1 - h_i) of every item (N), h_i its leverage; 0 of an item with a column of its own.
+
+        An item pulls the fit towards itself by h_i = k_i (1/sum k + z_i' (Z'KZ)^-1 z_i), so what is
+        left of its deviation is too small by 1 - h_i; dividing by that is, to first order, the
+        jackknife that leaves out one item at a time (the HC3 of MacKinnon and White 1985).
+
+        Parameters
+        ----------
+        whitener : array (d x r)
+            W with W'(Z'KZ)W = I.
+        exposures : array (N)
+            How often each item was compared, k.
+        center : Moments
+            Of all compared items.
+        of_all : bool
+            Whether these are the compared items of the table; else some of them are elsewhere.
+        """
+        leverage = exposures * (1 / center.total + self.lengths(center.mean, whitener))
+        inflation = 1 / (1 - np.minimum(leverage, LARGEST_LEVERAGE))
+        has_own = self.own_columns(exposures, None if of_all else center)
+        return np.where(has_own, 0.0, inflation)
 
     def ranges(self, mask: np.ndarray) -> FeatureRange:
         """Smallest and largest value of each feature among the items of a mask (N)."""

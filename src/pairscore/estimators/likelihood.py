@@ -21,7 +21,7 @@ are set aside, the others are fitted, and then what these leave open.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -29,7 +29,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from pairscore.core.amounts import meetings, some_amounts, total_of
 from pairscore.core.links import Link, Logit
-from pairscore.core.optimise import FISHER_GAP, Derivatives, Step, minimise
+from pairscore.core.optimise import FISHER_GAP, Step, minimise
 from pairscore.core.pair_graph import sum_sides
 from pairscore.core.sandwich import PairContributions, less_ties, sandwich
 from pairscore.core.scale import fit_scale, initial_factor
@@ -144,30 +144,32 @@ class LikelihoodTerms:
         return PairContributions(total, -total, extra)
 
     @cached_property
-    def _of_sides(self) -> list[np.ndarray]:
-        """Weights of each pair on each side: expected, then observed and tied if they differ."""
+    def _of_sides(self) -> dict[str, np.ndarray]:
+        """Weights of each pair on each side: the observed one and that of ties if they differ."""
         pairs = self.tile.pairs
-        weights = [self.score_and_information[1]]
+        weights = {"expected": self.score_and_information[1]}
         if not isinstance(self.link, Logit):
-            weights.append(self.link.observed_information(self.predictor, pairs.win, pairs.lose))
+            observed = self.link.observed_information(self.predictor, pairs.win, pairs.lose)
+            weights["observed"] = observed
         if self.tile.tied is not None:
-            weights.append(self.link.taken_by_ties(self.predictor, self.tile.tied))
+            weights["tied"] = self.link.taken_by_ties(self.predictor, self.tile.tied)
         return weights
 
     @property
-    def weights(self) -> np.ndarray:
-        return np.array([sum_sides(weight) for weight in self._of_sides])
+    def weights(self) -> dict[str, np.ndarray]:
+        return {name: sum_sides(weight) for name, weight in self._of_sides.items()}
 
-    def sums(self, scatters: np.ndarray) -> LikelihoodSums:
-        tile = self.tile
-        bordered = [
-            tile.with_side(scatter, weight)
-            for scatter, weight in zip(scatters, self._of_sides, strict=True)
-        ]
-        expected = bordered[0]
-        observed = expected if isinstance(self.link, Logit) else bordered[1]
-        tied = np.zeros_like(expected) if tile.tied is None else bordered[-1]
-        return LikelihoodSums(expected, observed, tied)
+    def sums(self, scatters: dict[str, np.ndarray]) -> LikelihoodSums:
+        bordered = {
+            name: self.tile.with_side(scatters[name], weight)
+            for name, weight in self._of_sides.items()
+        }
+        expected = bordered["expected"]
+        return LikelihoodSums(
+            expected=expected,
+            observed=bordered.get("observed", expected),
+            tied=bordered.get("tied", np.zeros_like(expected)),
+        )
 
 
 def hessian_at(data: FitData, theta: np.ndarray, link: Link) -> tuple[np.ndarray, bool]:
@@ -197,6 +199,12 @@ class Solver(Protocol):
         approximate Hessian the share of the gap that the next step is expected to leave.
         """
         ...
+
+
+class GradientAt(NamedTuple):
+    """The gradient of a loss; its Hessian is the solver's affair."""
+
+    gradient: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -258,14 +266,13 @@ class LikelihoodLoss:
         """Coefficients, and the side effect if there is one."""
         return self.origin + self.transform @ params
 
-    def derivatives(self, params: np.ndarray) -> Derivatives:
-        """The gradient; the Hessian is the solver's affair."""
+    def derivatives(self, params: np.ndarray) -> GradientAt:
         theta, d = self.theta(params), self.n_features
         sums = self.data.score(self.data.table.times(theta[:d]), float(theta[d:].sum()), self.link)
         on_theta = -np.append(self.data.table.total(sums.net), [sums.side] * (len(theta) - d))
-        return Derivatives(self.transform.T @ (on_theta + self.ridge * theta), np.empty(0))
+        return GradientAt(self.transform.T @ (on_theta + self.ridge * theta))
 
-    def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
+    def newton_step(self, params: np.ndarray, here: GradientAt, iteration: int) -> Step:
         """Newton's step, and whether it shows that the likelihood has no maximum.
 
         Half the squared Newton decrement, gradient' Hessian^-1 gradient, is the gap: that of all
@@ -419,7 +426,13 @@ def maximise(loss: LikelihoodLoss, start: np.ndarray, max_iter: int = 100) -> Op
     """Maximise the likelihood by Newton's method from ``start``, coefficients and side effect."""
     best = minimise(loss, loss.start(start), max_iter, loss.tol)
     at = loss.transform @ best.params if best.unbounded else loss.theta(best.params)
-    return Optimum(at, loss.ridge, best.n_iterations, best.converged, best.unbounded)
+    return Optimum(
+        theta=at,
+        ridge=loss.ridge,
+        n_iterations=best.n_iterations,
+        converged=best.converged,
+        separated=best.unbounded,
+    )
 
 
 def maximum(

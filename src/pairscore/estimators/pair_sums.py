@@ -30,12 +30,12 @@ class TileTerms(Protocol):
         ...
 
     @property
-    def weights(self) -> np.ndarray:
-        """K weights of each pair (K x P), whose scatters of differences the sums take."""
+    def weights(self) -> dict[str, np.ndarray]:
+        """Weights of each pair (P each), by name, whose scatters of differences the sums take."""
         ...
 
-    def sums(self, scatters: np.ndarray) -> Sums:
-        """The sums of the tile, given these scatters (K x d x d)."""
+    def sums(self, scatters: dict[str, np.ndarray]) -> Sums:
+        """The sums of the tile, given these scatters (d x d each)."""
         ...
 
 
@@ -110,9 +110,9 @@ class PairTask:
             inflation = tile.take(self.inflation)
             if is_low:
                 times = times_too_often(tile.pairs.low, tile.pairs.high, inflation)
-                scatters = _scatters(tile, terms.weights, u, times)
-                sums = sums + terms.sums(scatters[:-1])
-                of_pairs += u.pairs_meat(times, scatters[-1])
+                scatters, of_features = _scatters(tile, terms.weights, u, times)
+                sums = sums + terms.sums(scatters)
+                of_pairs += u.pairs_meat(times, of_features)
                 total += u.total
             if block.is_whole:
                 of_items += u.items_meat(inflation)
@@ -125,14 +125,20 @@ class PairTask:
         return PairSums(sums, Meat(of_items, of_pairs, total))
 
 
-def _scatters(tile: Tile, weights: np.ndarray, u: DyadicContributions, times: np.ndarray) -> Any:
-    """Scatters of differences with K weights (K x P), and the features' part of sum_p u_p u_p'."""
+def _scatters(
+    tile: Tile, weights: dict[str, np.ndarray], u: DyadicContributions, times: np.ndarray
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Scatters of differences with some weights, and the features' part of sum_p u_p u_p'.
+
+    All in one pass over the features.
+    """
     pairs, Z = tile.pairs, tile.Z
     of_items, of_pairs = u.product_weights(times)
-    diagonal = [*(pairs.item_sums(row, row) for row in weights), of_items]
-    off_diagonal = [*(-weights), of_pairs]
+    diagonal = [*(pairs.item_sums(weight, weight) for weight in weights.values()), of_items]
+    off_diagonal = [*(-weight for weight in weights.values()), of_pairs]
     none = np.zeros(Z.shape[1])
-    return pair_scatters(Z, none, pairs, np.array(diagonal), np.array(off_diagonal))
+    *found, of_features = pair_scatters(Z, none, pairs, np.array(diagonal), np.array(off_diagonal))
+    return dict(zip(weights, found, strict=True)), of_features
 
 
 def sum_equations(

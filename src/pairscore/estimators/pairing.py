@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import chdtri, chndtrinc
@@ -30,7 +30,8 @@ class Pairing:
     ``reference_p_value``: the same for the items whose covariance the method takes against the
     compared items, each as often as it was compared. ``busiest``: exposures of the busiest item
     over the average. ``smallest_seen``: how far from 1 the variance ratio of one direction has to
-    be for the test to see it 8 times out of 10; NaN in models of before.
+    be for the test to see it 8 times out of 10; NaN without a feature that varies, and in models of
+    before.
     """
 
     narrowest: float
@@ -122,7 +123,8 @@ def pairing_of(
     whitener = np.sqrt(compared.total) * whitening_basis(compared.scatter, compared.sd).transform
     busiest = float(exposures.max() / exposures[exposures > 0].mean())
     if (r := whitener.shape[1]) == 0:  # no feature varies, so pairs look random
-        return Pairing(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, busiest)
+        random = _Ratios(1.0, 1.0, 1.0)
+        return _pairing(random, random, busiest, np.nan)
     cross = whitener.T @ scatter @ whitener / (2 * m)
     by_chance = 2 * np.sum((exposures / exposures.sum()) ** 2) ** 2 * m**2
     draws = max(squares - by_chance, 0.1 * squares)
@@ -136,11 +138,30 @@ def pairing_of(
     noise = tails * (np.sum(exposures**2) / np.sum(exposures) ** 2 + 1 / reference.total)
     other = whitener.T @ reference.covariance @ whitener
     logs = np.log(np.maximum(np.linalg.eigvalsh(other), 1e-300))
+    of_reference = _ratios_and_p_value(other, 0.5 * float(np.sum(logs**2)) / noise)
+    return _pairing(partners, of_reference, busiest, _smallest_seen(r, draws / m**2))
+
+
+class _Ratios(NamedTuple):
+    """Smallest and largest ratio of two variances in any direction, and the p-value of equality."""
+
+    narrowest: float
+    widest: float
+    p_value: float
+
+
+def _pairing(
+    partners: _Ratios, reference: _Ratios, busiest: float, smallest_seen: float
+) -> Pairing:
     return Pairing(
-        *partners,
-        *_ratios_and_p_value(other, 0.5 * float(np.sum(logs**2)) / noise),
-        busiest,
-        _smallest_seen(r, draws / m**2),
+        narrowest=partners.narrowest,
+        widest=partners.widest,
+        p_value=partners.p_value,
+        reference_narrowest=reference.narrowest,
+        reference_widest=reference.widest,
+        reference_p_value=reference.p_value,
+        busiest=busiest,
+        smallest_seen=smallest_seen,
     )
 
 
@@ -162,7 +183,12 @@ def _smallest_seen(r: int, variance: float) -> float:
     return max(float(np.sqrt(added * variance)), TOLERATED)
 
 
-def _ratios_and_p_value(ratio: np.ndarray, statistic: float) -> tuple[float, float, float]:
-    """Smallest and largest eigenvalue of a matrix of variance ratios (r x r), and its p-value."""
-    values, r = np.linalg.eigvalsh(ratio), len(ratio)
-    return max(float(values[0]), 0.0), float(values[-1]), chi_square_p(statistic, r * (r + 1) / 2)
+def _ratios_and_p_value(ratio: np.ndarray, statistic: float) -> _Ratios:
+    """Of a matrix of variance ratios (r x r), by its eigenvalues."""
+    values = np.linalg.eigvalsh(ratio)
+    r = len(ratio)
+    return _Ratios(
+        narrowest=max(float(values[0]), 0.0),
+        widest=float(values[-1]),
+        p_value=chi_square_p(statistic, r * (r + 1) / 2),
+    )

@@ -29,6 +29,7 @@ is taken is larger: nothing that is said is too narrow.
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -210,6 +211,17 @@ class Recession:
         return np.where(found, low - width * error, -np.inf)
 
 
+class _Top(NamedTuple):
+    """Where log P is largest for some sums: g (n x r), the multiplier and log P (n), and whether it
+    was reached (n).
+    """
+
+    g: np.ndarray
+    slope: np.ndarray
+    value: np.ndarray
+    settled: np.ndarray
+
+
 @dataclass(frozen=True)
 class _Search:
     """Where what was explained has a given probability: eta = base + B g, for many sums at once."""
@@ -236,25 +248,26 @@ class _Search:
         slope, found = np.ones(len(along)), np.zeros(len(along), dtype=bool)
         left = np.arange(len(along))
         for _ in range(LOW_STEPS):
-            g[left], slope[left], value, settled = self.climb(g[left], unit[left])
-            step = (log_tail - value) / slope[left]
+            top = self.climb(g[left], unit[left])
+            g[left] = top.g
+            slope[left] = top.slope
+            step = (log_tail - top.value) / top.slope
             near = CLOSE * (1 + np.abs(np.einsum("ij,ij->i", unit[left], g[left])))
-            found[left] = settled & (np.abs(step) < near)
+            found[left] = top.settled & (np.abs(step) < near)
             # far up, the slope is nearly nothing, and a step by it would be far too long
             reach = LONGEST / np.maximum(np.abs(unit[left] @ self.B.T).max(axis=1), TINY)
             step = np.clip(step, -reach, reach)
             g[left] += (step * ~found[left])[:, None] * unit[left]
-            left = left[settled & ~found[left]]
+            left = left[top.settled & ~found[left]]
             if not len(left):
                 break
         return g, slope / size, found
 
-    def climb(
-        self, g: np.ndarray, unit: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The largest log P with ``unit`` g as it is; slope, value, and whether it was reached."""
-        g, slope, settled = g.copy(), np.ones(len(g)), np.zeros(len(g), dtype=bool)
-        value, left, r = self.value(g), np.arange(len(g)), g.shape[1]
+    def climb(self, g: np.ndarray, unit: np.ndarray) -> _Top:
+        """The largest log P with ``unit`` g as it is (n x r)."""
+        g, value, r = g.copy(), self.value(g), g.shape[1]
+        slope, settled = np.ones(len(g)), np.zeros(len(g), dtype=bool)
+        left = np.arange(len(g))
         for _ in range(INNER_STEPS):
             eta = self.base + g[left] @ self.B.T
             gradient = (self.amount * self.link.ratio(eta)) @ self.B
@@ -266,7 +279,8 @@ class _Search:
             border[:, :r, r] = border[:, r, :r] = unit[left] * trace[:, None]
             right = np.concatenate([gradient, np.zeros((len(left), 1))], axis=1)
             solved = np.linalg.solve(border, right[:, :, None])[:, :, 0]
-            step, slope[left] = solved[:, :r], solved[:, r] * trace
+            step = solved[:, :r]
+            slope[left] = solved[:, r] * trace
             flat = np.einsum("ij,ij->i", gradient, step) < FLAT
             settled[left[flat]] = True
             left, step = left[~flat], step[~flat]
@@ -282,7 +296,7 @@ class _Search:
                 after[worse] = self.value(g[left[worse]] + step[worse])
             g[left] += step
             value[left] = after
-        return g, slope, value, settled
+        return _Top(g, slope, value, settled)
 
 
 def least_certain(
@@ -348,7 +362,13 @@ def recession_of(
     if data.keep_sides:
         design = np.column_stack([design, votes.outcome])
     design, amount = least_certain(design, votes.amount / data.weight_unit, theta)
-    return Recession(directions, np.where(unit > 0, unit, 1.0), design, amount, origin)
+    return Recession(
+        directions=directions,
+        unit=np.where(unit > 0, unit, 1.0),
+        rows=design,
+        amount=amount,
+        origin=origin,
+    )
 
 
 def _scores_and_shift(X: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, float]:

@@ -172,11 +172,11 @@ class ItemEffects:
         variance = self.std_error**2
         quasi = variance if self.quasi_variance is None else self.quasi_variance
         return KnownItems(
-            np.where(old, self.effect[row], np.nan if self.free else 0.0),
-            np.where(old, variance[row], self.sigma2),
-            np.where(old, self.share[row], 1.0),
-            np.where(old, row, -1),
-            np.where(old, quasi[row], self.sigma2),
+            effect=np.where(old, self.effect[row], np.nan if self.free else 0.0),
+            variance=np.where(old, variance[row], self.sigma2),
+            share=np.where(old, self.share[row], 1.0),
+            row=np.where(old, row, -1),
+            of_differences=np.where(old, quasi[row], self.sigma2),
         )
 
 

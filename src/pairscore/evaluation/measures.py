@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from pairscore.core.roots import solve_falling
-from pairscore.core.shares import Measurement, weighted_mean, wilson_interval
+from pairscore.core.shares import Statistic, weighted_mean, wilson_interval
 from pairscore.data.comparisons import Comparisons
 from pairscore.evaluation.held_out import HeldOutComparisons
 
@@ -41,19 +41,19 @@ class Score:
         )
 
 
-def accuracy(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
+def accuracy(data: HeldOutComparisons, p: np.ndarray) -> Statistic:
     """Share of decided comparisons that the favourite won; equal chances count half."""
     return weighted_mean(_favourite_share(data, p), data.decided, data.count)
 
 
-def log_loss(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
+def log_loss(data: HeldOutComparisons, p: np.ndarray) -> Statistic:
     """Mean of -s log p - (1 - s) log(1 - p)."""
     s = data.left_share
     p = np.clip(p, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
     return weighted_mean(-s * np.log(p) - (1 - s) * np.log1p(-p), data.decided, data.count)
 
 
-def calibration_slope(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
+def calibration_slope(data: HeldOutComparisons, p: np.ndarray) -> Statistic:
     """The b with which s is most likely under the logit b log(p / (1 - p)).
 
     1 is right, less is overconfident. With x = log(p / (1 - p)) it solves
@@ -74,11 +74,11 @@ def calibration_slope(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
         information = data.decided * x**2 * expit(slope * x) * expit(-slope * x)
     total = float(information.sum())
     if not total > 0:
-        return Measurement(slope, np.full(len(x), np.nan), information, data.count)
-    return Measurement(slope, data.decided * pull(slope) / total, information / total, data.count)
+        return Statistic(slope, np.full(len(x), np.nan), information, data.count)
+    return Statistic(slope, data.decided * pull(slope) / total, information / total, data.count)
 
 
-def calibration_error(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
+def calibration_error(data: HeldOutComparisons, p: np.ndarray) -> Statistic:
     """How far from the favourite's probability is how often it won, on average over ten bins?
 
     Bins go by the favourite's probability and have equal weight. As a mean over comparisons it is
@@ -95,7 +95,7 @@ def calibration_error(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
     return weighted_mean(sign[bin_] * surplus, data.decided, data.count)
 
 
-def misordered(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
+def misordered(data: HeldOutComparisons, p: np.ndarray) -> Statistic:
     """Share of pairs with a majority that the predictions put against it.
 
     Each pair counts once for each fold that tests it, even chances half. The predicted order is
@@ -111,10 +111,10 @@ def misordered(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
     influence, share = np.zeros((2, len(p)))
     influence[first] = of_pairs.influence  # of each pair, at its first row
     share[first] = of_pairs.share
-    return Measurement(of_pairs.value, influence, share, np.ones(len(p)))
+    return Statistic(of_pairs.value, influence, share, np.ones(len(p)))
 
 
-MEASURES: dict[str, Callable[[HeldOutComparisons, np.ndarray], Measurement]] = {
+MEASURES: dict[str, Callable[[HeldOutComparisons, np.ndarray], Statistic]] = {
     "accuracy": accuracy,
     "log_loss": log_loss,
     "calibration_slope": calibration_slope,

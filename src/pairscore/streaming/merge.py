@@ -192,7 +192,7 @@ def _merge_closed_form(point: Point, sums: ClosedFormRound) -> RankRegression:
     settings = replace(point.settings, inference=kind)
     factor = point.scale * float(np.exp(moved))
     guard = _guard(point, direction, sums)
-    scale = Scale(factor * guard, 0.0, guard, 1, ridge)
+    scale = Scale(factor * guard, side_effect=0.0, guard=guard, n_iterations=1, ridge=ridge)
     estimate = replace(closed_estimate(settings, direction, scale), notes=notes)
     if kind is not None:
         estimate = _with_covariance(point, settings, estimate, direction, scale, sums, moved)
@@ -313,8 +313,13 @@ def _likelihood(point: Point, estimate: Estimate, sums: LikelihoodRound) -> Like
     reason = no_likelihood(estimate, outcomes, data.has_weights)
     value = None if reason else sums.loglik / data.weight_unit
     number = 0.5 * data.item_moments.total / data.weight_unit
-    n_parameters = estimate.determined.n_parameters
-    return Likelihood(value, n_parameters, number, point.digest, reason)
+    return Likelihood(
+        value=value,
+        n_parameters=estimate.determined.n_parameters,
+        n_comparisons=number,
+        data=point.digest,
+        reason=reason,
+    )
 
 
 # -- models ------------------------------------------------------------------------------------

@@ -475,12 +475,14 @@ class ManyTerms:
         return replace(every[0], extra=np.hstack([u.extra for u in every]))
 
     @property
-    def weights(self) -> np.ndarray:
-        return np.concatenate([terms.weights for terms in self.each])
+    def weights(self) -> dict[str, np.ndarray]:
+        every = enumerate(terms.weights for terms in self.each)
+        return {f"{name} {k}": weight for k, of in every for name, weight in of.items()}
 
-    def sums(self, scatters: np.ndarray) -> ClosedFormSums:
-        parts = np.split(scatters, len(self.each))
-        every = [terms.sums(part) for terms, part in zip(self.each, parts, strict=True)]
+    def sums(self, scatters: dict[str, np.ndarray]) -> ClosedFormSums:
+        every = []
+        for k, terms in enumerate(self.each):
+            every.append(terms.sums({name: scatters[f"{name} {k}"] for name in terms.weights}))
         return ClosedFormSums(
             **{
                 field.name: np.stack([getattr(of, field.name) for of in every])
