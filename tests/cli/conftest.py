@@ -78,3 +78,28 @@ def study_files(tmp_path):
     ]
     (tmp_path / "votes.csv").write_text("\n".join(["left,right,winner", *votes_lines]) + "\n")
     return tmp_path, items, votes
+
+
+@pytest.fixture
+def games(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    names, ability = ["Ajax", "Bayern", "Celtic", "Dynamo"], np.array([1.5, 0.5, -0.5, -1.5])
+    rows = ["home,away,result"]
+    for _ in range(300):
+        one, other = rng.choice(4, 2, replace=False)
+        won = rng.random() < 1 / (1 + np.exp(ability[other] - ability[one]))
+        rows.append(f"{names[one]},{names[other]},{'home' if won else 'away'}")
+    (tmp_path / "games.csv").write_text("\n".join(rows) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return names
+
+
+@pytest.fixture
+def items(tmp_path, monkeypatch):
+    """A folder with items.csv; the score is the feature a."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(40, 2))
+    lines = [f"{row:03d},{a:.3f},{b:.3f},name {row}" for row, (a, b) in enumerate(values)]
+    (tmp_path / "items.csv").write_text("\n".join(["id,a,b,title", *lines]) + "\n")
+    return {f"{row:03d}": a for row, (a, _) in enumerate(values)}

@@ -322,3 +322,28 @@ def test_a_command_uses_the_memory_of_large_arrays_again():
     """To get it from the system again for every array took a fifth of a fit to large files."""
     found = subprocess.run([sys.executable, "-c", ARRAYS], capture_output=True, text=True)
     assert int(found.stdout) < 10 * 64_000_000 // 2**21  # far fewer than the pages of one array
+
+
+@pytest.mark.usefixtures("study")
+def test_every_command_says_what_it_wrote():
+    """rank, predict, update, merge and fit --stream ended without a word."""
+    rank = "Next: pairscore rank m.npz"
+    run("stats items.csv votes.csv --allow-small -o s.npz")
+    lines = {
+        "fit items.csv votes.csv --stream -o m.npz": f"Wrote m.npz. {rank} items.csv.",
+        "merge s.npz -o m.npz": "Wrote m.npz.",
+        "fit items.csv votes.csv --keep-data -o m.npz": f"Wrote m.npz. {rank} items.csv, or",
+        "update m.npz votes.csv --repeated add -o m.npz": f"Wrote m.npz. {rank} NEW_ITEMS.csv.",
+        "predict m.npz items.csv votes.csv -o p.csv": "Wrote p.csv.",
+    }
+    for command, line in lines.items():
+        assert run(command).stdout.splitlines()[-1].startswith(line), command
+    assert "Wrote" not in run("update m.npz votes.csv --repeated add -o m.npz --json").output
+    assert "Wrote" not in run("rank m.npz items.csv -o -").output
+
+
+def test_commands_are_listed_in_the_order_of_the_work_with_whole_sentences():
+    said = run("--help").stdout
+    order = [said.index(f"\n  {name} ") for name in ("plan", "pairs", "fit", "rank", "report")]
+    assert order == sorted(order)
+    assert "..." not in said.split("Commands")[1]

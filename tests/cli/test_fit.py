@@ -1,6 +1,5 @@
-"""`fit`, `rank`, `update`, `compare` and `report` as somebody uses them who writes no Python."""
+"""`fit` and `update` as somebody uses them who writes no Python."""
 
-import html
 import json
 import re
 from pathlib import Path
@@ -10,22 +9,18 @@ import pandas as pd
 import pytest
 
 from pairscore import RankRegression, auto_fit, load
-from pairscore.files.tables import StoredTable, read_table
+from pairscore.files.tables import read_table
 from pairscore.files.write import write_table
 from tests.cli.running import (
-    FAULTY_ITEMS,
+    ALONE,
     RANKING,
-    faults,
-    fine_files,
     fit_frames,
     ranking,
     run,
     scores,
     state,
 )
-from tests.estimators.test_new_items import draw
 from tests.estimators.test_outside_results import DATA, PUBLISHED
-from tests.model.test_open_directions import study_of_years
 from tests.tie_cells import draw_outcomes, draw_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
@@ -490,320 +485,7 @@ def test_what_cannot_be_updated(files):
     assert "line 4, column 'winner'" in result.stderr
 
 
-# -- rank ------------------------------------------------------------------------------------------
-
-
-def test_the_screen_shows_twenty_and_the_file_has_all(study):
-    folder, _, _ = study
-    run("fit items.csv votes.csv -o m.npz")
-    shown = run("rank m.npz items.csv").stdout.splitlines()
-    average = "the average compared item (each counted as often as it was compared)"
-    assert shown[0] == f"score: 0 is {average}, on the logit scale"
-    assert len(shown) == 23
-    assert shown[-1].startswith("and 10 more")
-    record = json.loads(run("rank m.npz items.csv --json").stdout)
-    assert record["n_items"] == len(record["ranking"]) == 30
-    assert list(record["ranking"][0]) == RANKING
-    for suffix in ("csv", "parquet", "jsonl"):
-        assert run(f"rank m.npz items.csv -o r.{suffix}").output == f"Wrote r.{suffix}.\n"
-        assert ranking(folder / f"r.{suffix}")["id"] == [row["id"] for row in record["ranking"]]
-    assert shown[2].split()[1:3] == record["ranking"][0]["id"].split()
-
-
-@pytest.mark.usefixtures("study")
-def test_every_command_says_what_it_wrote():
-    """rank, predict, update, merge and fit --stream ended without a word."""
-    rank = "Next: pairscore rank m.npz"
-    run("stats items.csv votes.csv --allow-small -o s.npz")
-    lines = {
-        "fit items.csv votes.csv --stream -o m.npz": f"Wrote m.npz. {rank} items.csv.",
-        "merge s.npz -o m.npz": "Wrote m.npz.",
-        "fit items.csv votes.csv --keep-data -o m.npz": f"Wrote m.npz. {rank} items.csv, or",
-        "update m.npz votes.csv --repeated add -o m.npz": f"Wrote m.npz. {rank} NEW_ITEMS.csv.",
-        "predict m.npz items.csv votes.csv -o p.csv": "Wrote p.csv.",
-    }
-    for command, line in lines.items():
-        assert run(command).stdout.splitlines()[-1].startswith(line), command
-    assert "Wrote" not in run("update m.npz votes.csv --repeated add -o m.npz --json").output
-    assert "Wrote" not in run("rank m.npz items.csv -o -").output
-
-
-@pytest.mark.usefixtures("study")
-def test_level_and_simultaneous_widen():
-    run("fit items.csv votes.csv -o m.npz")
-
-    def width(option):
-        best = json.loads(run(f"rank m.npz items.csv --json {option}").stdout)["ranking"][0]
-        return best["high"] - best["low"]
-
-    assert width("--level 0.5") < width("") < width("--simultaneous")
-
-
-def test_items_of_equal_score_keep_the_order_of_the_file(study):
-    folder, _, _ = study
-    run("fit items.csv votes.csv -o m.npz")
-    (folder / "equal.csv").write_text("id,mass,height\nd,1,0\nb,1,0\nc,5,0\na,1,0\n")
-    run("rank m.npz equal.csv -o r.csv")
-    found = ranking(folder / "r.csv")
-    assert found["id"] == ["c", "d", "b", "a"]
-    assert found["rank"] == [1, 2, 2, 2]
-    assert found["outside"] == [1, 0, 0, 0]
-
-
-def test_models_made_in_python_rank_files_too(study):
-    folder, items, votes = study
-    fit_frames(items, votes).save(folder / "m.npz")
-    assert load(folder / "m.npz").recipe_ is None
-    run("rank m.npz items.csv -o r.csv")
-    table = {name: items[name] for name in ("id", "mass", "height")}
-    assert ranking(folder / "r.csv")["id"] == fit_frames(items, votes).rank(table)["id"].tolist()
-    (folder / "no_id.csv").write_text("height,mass\n1,2\n3,4\n")
-    run("rank m.npz no_id.csv -o r.csv")
-    assert sorted(ranking(folder / "r.csv")["id"]) == [0, 1]
-
-
-def test_model_files_of_before_have_no_recipe_and_broken_recipes_are_refused(study):
-    folder, _, _ = study
-    run("fit items.csv votes.csv --categorical style -o m.npz")
-    with np.load(folder / "m.npz") as file:
-        arrays = {name: file[name] for name in file.files}
-    header = json.loads(arrays.pop("header").tobytes())
-
-    good = header.pop("recipe")
-
-    def save(name, **recipe):
-        changed = np.frombuffer(json.dumps(header | recipe).encode(), dtype=np.uint8)
-        np.savez(folder / name, header=changed, **arrays)
-
-    save("old.npz")
-    assert load(folder / "old.npz").recipe_ is None
-    other = good | {"features": ["height", "mass"]}
-    broken = [
-        {},
-        [],
-        "x",
-        5,
-        good | {"means": {"nothing": [1]}},
-        good | {"interactions": [["a", "b"]]},
-        good | {"categorical": 3},
-        good | {"missing": "x"},
-        other,
-    ]
-    for recipe in broken:
-        save("broken.npz", recipe=recipe)
-        assert "fit again" in run("rank broken.npz items.csv", code=2).stderr, recipe
-
-
-def test_bad_rows_of_a_ranking(study):
-    folder, _, _ = study
-    run("fit items.csv votes.csv -o m.npz")
-    (folder / "new.csv").write_text(
-        "id,mass,height\n" + "\n".join(f"{row},1,2" for row in range(50)) + "\nz,1,2,3\n"
-    )
-    result = run("rank m.npz new.csv -o r.csv", code=2)
-    assert "4 cells instead of 3" in result.stderr
-    assert read_table(folder / "r.csv.bad-rows.csv")["line"].tolist() == [52]
-    assert not (folder / "r.csv").exists()
-    assert "4 cells instead of 3" in run("rank m.npz new.csv", code=2).stderr
-
-
-def test_rank_says_all_that_is_wrong_with_its_items(tmp_path, monkeypatch):
-    (tmp_path / "good.csv").write_text("name,a,b\n1,2,3\n2,1,4\n3,5,2\n")
-    (tmp_path / "votes.csv").write_text("winner,loser\n1,2\n2,1\n2,3\n3,1\n1,3\n3,2\n")
-    run("fit good.csv votes.csv --id name --inference none -o m.npz")
-    (tmp_path / "items.csv").write_text(FAULTY_ITEMS)
-    for rows in (50_000, 2):  # in one piece, or with faults in several
-        monkeypatch.setattr(StoredTable.pieces, "__defaults__", (rows,))
-        result = run("rank m.npz items.csv --unknown stop -o r.csv", code=2)
-        assert faults(result.stderr) == {
-            ("7", "name", "missing"),
-            ("6", "name", "an id already seen"),
-            ("4", "b", "not finite"),
-            ("3", "a", "missing"),
-        }
-        assert not (tmp_path / "r.csv").exists()
-
-
-def test_numeric_ids_are_ids_for_a_report_though_they_are_a_feature_as_well(study):
-    """It said that the column is text."""
-    run("fit items.csv votes.csv --inference none -o m.npz")
-    mass = dict(zip(study[1]["id"].tolist(), study[1]["mass"].tolist(), strict=True))
-    votes = {side: [mass[name] for name in study[2][side]] for side in ("left", "right")}
-    write_table({**votes, "winner": study[2]["winner"]}, study[0] / "by_mass.csv")
-    run("report m.npz items.csv by_mass.csv --id mass -o page.html")
-    by_mass, by_id = (
-        read_table(study[0] / name, identifiers=("mass", "id"))[name[3:-4]].tolist()
-        for name in ("by_mass.csv", "by_id.csv")
-        if run(f"rank m.npz items.csv {'--id mass' * ('mass' in name)} -o {name}")
-    )
-    assert [float(name) for name in by_mass] == [mass[name] for name in by_id]
-
-
-def test_rank_refuses_what_it_cannot_rank(study):
-    folder, _, _ = study
-    run("fit items.csv votes.csv -o m.npz")
-    (folder / "less.csv").write_text("id,mas,height\na,1,2\n")
-    (folder / "words.csv").write_text("id,mass,height\na,heavy,2\nb,light,1\n")
-    (folder / "none.csv").write_text("id,mass,height\n")
-    (folder / "twice.csv").write_text("id,mass,height\na,1,2\na,1,2\n")
-    (folder / "gap.csv").write_text("id,mass,height\na,,2\nb,1,2\n")
-    (folder / "fine.csv").write_text("id,mass,height\nb,1,2\n")
-    wrong = {
-        "that the score is made of: 'mass'; add it, or fit again with --exclude. Did you mean 'm": (
-            "m.npz less.csv"
-        ),
-        "column 'mass': not a number: 'heavy'": "m.npz words.csv",
-        "no items to rank": "m.npz none.csv",
-        "an id already seen": "m.npz twice.csv --unknown stop",
-        "': missing: ''": "m.npz gap.csv --unknown stop",
-        "'fine.csv' is a table and not a model": "fine.csv fine.csv",
-        "level is 2.0": "m.npz fine.csv --level 2",
-        "both": "- -",
-    }
-    for message, words in wrong.items():
-        result = run(f"rank {words} -o r.csv", code=2, stdin=b"")
-        assert message in result.stderr, (message, result.stderr)
-        assert not (folder / "r.csv").exists()
-
-
-# -- compare ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("files")
-def test_models_are_compared():
-    command = (
-        "compare items.csv votes.csv --model plain: --model 'judges: judge_slopes=yes context=rest'"
-    )
-    result = run(f"{command} --group topic")
-    assert "'judges' has the lowest log-loss on pairs of new items" in result.stdout
-    record = json.loads(run(f"{command} --json --folds 3").stdout)
-    assert record["models"] == ["plain", "judges"]
-
-
-@pytest.mark.usefixtures("files")
-def test_models_that_cannot_be_compared_are_a_sentence():
-    for models, message in (
-        ("--model 'a:'", "you gave one. Give --model at least twice"),
-        ("--model 'a: method=best' --model b:", "method is 'best'"),
-    ):
-        assert message in run(f"compare items.csv votes.csv {models}", code=2).stderr
-
-
-# -- report ----------------------------------------------------------------------------------------
-
-
-def test_a_report_through_pipes_and_as_json(study):
-    folder, _, _ = study
-    run("fit items.csv votes.csv -o m.npz")
-    assert run("report m.npz items.csv votes.csv -o page.html").stdout == "page.html\n"
-    model = (folder / "m.npz").read_bytes()
-    page = run("report - items.csv votes.csv -o -", stdin=model)
-    record = json.loads(run("report m.npz items.csv votes.csv -o page.html --json").stdout)
-    assert record["path"] == "page.html"
-    assert (record["n_items"], record["n_comparisons"]) == (30, 300)
-    assert "comes first of 30 items" in record["answer"][0]
-    for text in (page.stdout, (folder / "page.html").read_text()):
-        assert text.startswith("<!DOCTYPE html>")
-        assert text.rstrip().endswith("</html>")
-        assert html.escape(record["answer"][0]) in text.replace("\u00a0", " ")
-    both = run("report m.npz items.csv votes.csv -o - --json")
-    assert both.stdout.startswith("<!DOCTYPE html>")
-    assert json.loads(both.stderr) == record | {"path": None}
-    assert "only one of the model" in run("report - - votes.csv", code=2, stdin=b"").stderr
-
-
-def test_a_ranking_of_years_that_never_meet_has_its_group_in_text_csv_and_json(tmp_path):
-    items, votes = study_of_years()
-    write_table({name: items[name].to_numpy() for name in items}, tmp_path / "items.csv")
-    write_table({name: votes[name].to_numpy() for name in votes}, tmp_path / "votes.csv")
-    files = f"{tmp_path}/items.csv {tmp_path}/votes.csv"
-    fitted = run(f"fit {files} -o {tmp_path}/model.npz")
-    assert "no two items that met differ in 'year'" in fitted.stderr
-    command = f"rank {tmp_path}/model.npz {tmp_path}/items.csv"
-    _, head, first, *_ = run(command).stdout.splitlines()
-    assert head.split()[:3] == ["group", "rank", "id"]
-    assert first.split()[:2] == ["year=2001", "1"]
-    run(f"{command} -o {tmp_path}/ranking.csv")
-    table = ranking(tmp_path / "ranking.csv")
-    assert list(table) == [*RANKING, "group"]
-    assert table["group"][-1] == "year=2004"
-    record = json.loads(run(f"{command} --json").stdout)
-    assert record["ranking"][0]["group"] == "year=2001"
-
-
-def test_a_hopeless_fit_points_to_the_option_of_the_ridge(tmp_path):
-    X, votes = draw(np.random.default_rng(0), 110, 1100, 75)
-    columns = {f"f{column}": X[:, column] for column in range(75)}
-    write_table({"id": np.arange(110), **columns}, tmp_path / "items.csv")
-    write_table({name: votes[name].to_numpy() for name in votes}, tmp_path / "votes.csv")
-    fitted = run(f"fit {tmp_path}/items.csv {tmp_path}/votes.csv -o {tmp_path}/model.npz")
-    assert "choose a ridge with --l2 auto, or use fewer features." in fitted.stderr
-    assert "\n  new items        about " in fitted.stdout
-
-
 # -- the user's words ------------------------------------------------------------------------------
-
-SICK = "--title 'Severity of pneumonia' --top 'most severe' --bottom 'least severe'"
-
-
-def assert_nobody_is_the_best(text):
-    """The best score, or accuracy, is one of a method; an item is never called so."""
-    told = re.sub(r"best (score|one|possible)|better\s+features", "", text, flags=re.IGNORECASE)
-    assert not re.search(r"\b(best|worst|better|beats)\b", told, re.IGNORECASE), told
-
-
-def test_nothing_calls_the_sickest_patient_the_best(tmp_path):
-    fine_files(tmp_path)
-    summary = run(f"fit items.csv votes.csv --categorical style {SICK} -o m.npz").stdout
-    assert summary.startswith("Severity of pneumonia: rank regression\n")
-    assert "most severe first, least severe last" in summary
-    assert re.search(r"an item is judged more severe in \d+ of 100 decided comparisons", summary)
-    shown = run("rank m.npz items.csv").stdout
-    assert shown.startswith("Severity of pneumonia: most severe first, least severe last\n")
-    run("report m.npz items.csv votes.csv -o page.html")
-    page = html.unescape((tmp_path / "page.html").read_text())
-    assert "<title>Severity of pneumonia – Ranking report</title>" in page
-    assert "The 12 most severe and the 12 least severe" in page
-    assert "rank (1 = most severe)" in page
-    assert "comes first (most severe) of 30 items and would be judged more severe in" in page
-    for text in (summary, shown, re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)):
-        assert_nobody_is_the_best(text)
-
-
-def test_words_stay_in_the_model_and_the_report_may_say_others(tmp_path):
-    fine_files(tmp_path)
-    words = "--title Pictures --top loveliest"
-    run(f"fit items.csv votes.csv --exclude style {words} --keep-data -o m.npz")
-    run("update m.npz votes.csv --repeated add -o n.npz")
-    assert vars(load("n.npz").wording_) == {"title": "Pictures", "top": "loveliest", "bottom": ""}
-    run("report n.npz items.csv votes.csv --title 'A <b>hall</b>' --bottom plainest -o page.html")
-    page = (tmp_path / "page.html").read_text()
-    assert "<h1>A &lt;b&gt;hall&lt;/b&gt;</h1>" in page
-    assert "The 12 loveliest and the 12 plainest" in page
-    assert "would be ranked higher in" in page
-    record = json.loads(run("fit items.csv votes.csv --exclude style --json -o m.npz").stdout)
-    assert [record[name] for name in ("title", "top", "bottom")] == ["", "", ""]
-    assert "200" in run(f"fit items.csv votes.csv -o m.npz --title {'a' * 300}", code=2).stderr
-
-
-def test_scores_come_on_the_scale_that_was_asked_for_and_new_items_among_the_fitted(tmp_path):
-    fine_files(tmp_path)
-    fit = json.loads(run("fit items.csv votes.csv --exclude style --json -o m.npz").stdout)
-    (tmp_path / "new.csv").write_text("id,mass,height\nnew,0.5,0\nother,-3,0\n")
-    first, header, *_ = run("rank m.npz new.csv --scale elo").stdout.splitlines()
-    assert first.startswith("score: Elo: 1500 is the average compared item")
-    assert header.endswith("among the 30 fitted")
-    record = json.loads(run("rank m.npz new.csv --scale elo --json").stdout)
-    plain = json.loads(run("rank m.npz new.csv --json").stdout)
-    assert (record["scale"], plain["scale"]) == ("elo", "link")
-    for row, link in zip(record["ranking"], plain["ranking"], strict=True):
-        points = 400 / np.log(10) * fit["decided_scale"] * link["score"]
-        assert row["score"] == pytest.approx(1500 + points)
-        assert 1 <= row["place_low"] <= row["place_high"] <= 31
-    run("fit items.csv votes.csv --exclude style --link probit -o p.npz")
-    for command in ("rank p.npz new.csv", "report p.npz items.csv votes.csv -o page.html"):
-        said = run(f"{command} --scale elo", code=2).stderr
-        assert "--scale elo is for --link logit, and the link is 'probit'" in said
 
 
 def test_auto_chooses_as_the_library_does_and_the_model_remembers_it(study):
@@ -823,20 +505,6 @@ def test_auto_takes_what_is_given_as_given(study):
     assert "with a ridge" not in said.stdout
     assert "with item effects" not in said.stdout
     assert load("model.npz").get_params()["l2"] == 3.0
-
-
-def test_a_report_of_a_model_that_goes_to_standard_output_is_refused(study):
-    assert (
-        "give -o and --report a file each"
-        in run("fit items.csv votes.csv -o - --report p.html", code=2).stderr
-    )
-
-
-def test_commands_are_listed_in_the_order_of_the_work_with_whole_sentences():
-    said = run("--help").stdout
-    order = [said.index(f"\n  {name} ") for name in ("plan", "pairs", "fit", "rank", "report")]
-    assert order == sorted(order)
-    assert "..." not in said.split("Commands")[1]
 
 
 def test_the_record_of_auto_has_what_was_tried(study):
@@ -882,23 +550,6 @@ def test_columns_of_a_judging_sheet_are_not_proposed_as_context(study):
 
 
 # -- comparisons alone -----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def games(tmp_path, monkeypatch):
-    rng = np.random.default_rng(0)
-    names, ability = ["Ajax", "Bayern", "Celtic", "Dynamo"], np.array([1.5, 0.5, -0.5, -1.5])
-    rows = ["home,away,result"]
-    for _ in range(300):
-        one, other = rng.choice(4, 2, replace=False)
-        won = rng.random() < 1 / (1 + np.exp(ability[other] - ability[one]))
-        rows.append(f"{names[one]},{names[other]},{'home' if won else 'away'}")
-    (tmp_path / "games.csv").write_text("\n".join(rows) + "\n")
-    monkeypatch.chdir(tmp_path)
-    return names
-
-
-ALONE = "--left home --right away --winner result"
 
 
 def test_a_fit_of_comparisons_alone_shows_abilities_and_an_option_that_shows_all(games):
@@ -1006,17 +657,143 @@ def test_a_pilot_without_features_is_sent_to_the_report(games):
     assert "what more of them would add" in said
 
 
-def test_compare_takes_comparisons_alone_and_models_that_ignore_features(games):
-    said = run(f"compare games.csv {ALONE}").stdout
-    assert "'shrunk'" in said
-    assert "pairs of new items" not in said
-    assert "Without features nothing is known of new items" in said
-    rows = [f"{name},{number}" for number, name in enumerate(games)]
-    Path("teams.csv").write_text("\n".join(["id,place", *rows]) + "\n")
-    models = "--model 'features:' --model 'abilities: features=no'"
-    record = json.loads(run(f"compare teams.csv games.csv {ALONE} {models} --json").stdout)
-    assert record["models"] == ["features", "abilities"]
-    assert record["counts"]["new-new"]["n_comparisons"] == 0
-    assert record["counts"]["train-train"]["n_comparisons"] > 0
-    refused = f"compare teams.csv games.csv {ALONE} --model 'a:' --model 'b: features=some'"
-    assert "features=some; compare takes features=yes" in run(refused, code=2).stderr
+SETTINGS = {
+    "--method paired": {"method": "paired"},
+    "--link probit": {"link": "probit"},
+    "--l2 2.5": {"l2": 2.5},
+    "--method pooled --shrinkage 0.3": {"method": "pooled", "shrinkage": 0.3},
+    "--method paired --shrinkage oas": {"method": "paired", "shrinkage": "oas"},
+    "--side-effect": {"side_effect": True},
+    "--item-effects": {"item_effects": True},
+    "--item-effects auto": {"item_effects": "auto"},
+    "--inference model": {"inference": "model"},
+    "--inference none": {"inference": None},
+}
+
+
+@pytest.mark.parametrize("options", SETTINGS)
+def test_every_setting_reaches_the_model(study, options):
+    folder, items, votes = study
+    settings = SETTINGS[options]
+    run(f"fit items.csv votes.csv {options} -o m.npz")
+    model = load(folder / "m.npz")
+    assert {key: model.get_params()[key] for key in settings} == settings
+    expected = fit_frames(items, votes, **settings)
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    assert model.side_effect_ == expected.side_effect_
+    if settings.get("inference", "items") is None:
+        assert model.covariance_ is None
+        result = run("rank m.npz items.csv --json")
+        assert {row["low"] for row in json.loads(result.stdout)["ranking"]} == {None}
+    else:
+        np.testing.assert_array_equal(model.std_errors_, expected.std_errors_)
+
+
+def test_item_effects_alone_do_not_take_a_file_for_their_value(study):
+    for options, expected in {"--item-effects": True, "--item-effects auto": "auto"}.items():
+        run(f"fit {options} items.csv votes.csv -o m.npz")
+        assert load(study[0] / "m.npz").item_effects == expected
+    command = "fit items.csv votes.csv -o m.npz"
+    assert "'yes', 'auto'" in run(f"{command} --item-effects=x", code=2).output
+    said = run(f"{command} --method paired --item-effects auto", code=2).output
+    assert "--item-effects auto adds effects" in said
+
+
+def test_a_reference_level_is_named_on_the_command_line_and_kept_in_the_model(study):
+    """A column with a reference is a category; levels are against it, in the JSON too."""
+    folder, items, _ = study
+    level = sorted({str(one) for one in items["style"]})[-1]
+    said = run(f"fit items.csv votes.csv --reference style={level} -o m.npz --json").stdout
+    record = json.loads(said)
+    rows = {row["feature"]: row for row in record["coefficients"]}
+    assert rows[f"style={level}"]["coef"] == rows[f"style={level}"]["std_error"] == 0
+    assert all(row["std_error"] is not None for row in rows.values())
+    assert record["categories"][0]["reference"] == level
+    assert load(folder / "m.npz").recipe_["reference"] == {"style": level}
+    plain = json.loads(run("fit items.csv votes.csv --categorical style --json").stdout)
+    levels = [row["coef"] for row in plain["coefficients"] if row["feature"].startswith("style=")]
+    assert sum(levels) == pytest.approx(0, abs=1e-9)
+    assert plain["warnings"] == record["warnings"]
+    assert not any("unknown" in text for text in plain["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("style", "--reference 'style' does not name a level; write for example"),
+        ("style=nowhere", "--reference names the level 'nowhere' of 'style', which no item has"),
+        ("stile=oil", "--reference names 'stile', and the item table has no such column"),
+    ],
+)
+def test_a_reference_that_is_none_is_refused_in_a_sentence(study, option, said):
+    assert said in run(f"fit items.csv votes.csv --reference {option} -o m.npz", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("entries", "note"),
+    [
+        ([""] * 6, "left out, because they have no value at all: 'more'."),
+        (["7"] * 6, "left out, because all items have the same: 'more'."),
+        (["yes"] * 6, "left out, because all items have the same: 'more'."),
+        (
+            ["yes", "", "yes", "", "", ""],
+            "left out, because it has one value and is blank for 4 of 6 items: 'more'; if blank"
+            " means something, write it in the cells.",
+        ),
+    ],
+)
+def test_auto_is_not_stopped_by_a_column_that_is_empty_or_always_the_same(entries, note, tmp_path):
+    x = [0.3, 1.1, 0.2, 2.5, 1.9, 0.7]
+    rows = [f"i{k},{value},{more}" for k, (value, more) in enumerate(zip(x, entries, strict=True))]
+    (tmp_path / "items.csv").write_text("\n".join(["id,x,more", *rows]) + "\n")
+    pairs = [(a, b) for a in range(6) for b in range(6) if a != b] * 2
+    won = ["left" if (x[a] > x[b]) != (k % 5 == 0) else "right" for k, (a, b) in enumerate(pairs)]
+    lines = [f"i{a},i{b},{winner}" for (a, b), winner in zip(pairs, won, strict=True)]
+    (tmp_path / "votes.csv").write_text("\n".join(["left,right,winner", *lines]) + "\n")
+    files = [tmp_path / name for name in ("items.csv", "votes.csv")]
+    done = run("fit", *files, "--auto", "-o", tmp_path / "model.npz")
+    assert f"Note: {note}" in done.stderr
+    assert done.stderr.count("'more'") == 1  # it does not become a category as well
+    assert load(tmp_path / "model.npz").feature_names_in_.tolist() == ["x"]
+    run("rank", tmp_path / "model.npz", files[0])
+
+
+def test_a_file_with_decimal_points_is_not_read_with_the_commas_of_an_earlier_one(tmp_path):
+    x = ["0,5", "1,25", "2,125", "0,75", "3,5"]
+    for name, sign in (("commas", ","), ("points", ".")):
+        rows = [f"i{k};{value.replace(',', sign)}" for k, value in enumerate(x)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id;x", *rows]) + "\n")
+    pairs = [(a, b) for a in range(5) for b in range(5) if a != b]
+    lines = [f"i{a};i{b};{'left' if (a * b) % 3 else 'right'}" for a, b in pairs]
+    (tmp_path / "votes.csv").write_text("\n".join(["left;right;winner", *lines]) + "\n")
+    model = tmp_path / "model.npz"
+    run("fit", tmp_path / "commas.csv", tmp_path / "votes.csv", "--decimal", ",", "-o", model)
+    one, other = (
+        run("rank", model, tmp_path / f"{name}.csv", "--json") for name in ("commas", "points")
+    )
+    assert one.stdout == other.stdout
+    assert one.stderr == ""
+    assert "has decimal signs '.', not ',' as before." in other.stderr
+
+
+def test_auto_keeps_a_column_that_was_asked_for_whatever_signs_its_name_has(tmp_path):
+    """Names are compared with names, not with how Python would print a list of them."""
+    names = ["it's", 'a "quoted" one', "plain"]
+    header = ["id", "mass", *(f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names)]
+    rows = [[f"P{row}", str(row % 7), "3", "3", "3"] for row in range(30)]
+    table = "\n".join(",".join(row) for row in [header, *rows])
+    (tmp_path / "items.csv").write_text(table + "\n")
+    pairs = [(row, (row * 7 + 3) % 30) for row in range(30)] * 4
+    votes = [
+        f"P{a},P{b},{'left' if (a % 7 + n) % 3 else 'right'}" for n, (a, b) in enumerate(pairs)
+    ]
+    (tmp_path / "votes.csv").write_text("\n".join(["left,right,winner", *votes]) + "\n")
+    files = [tmp_path / "items.csv", tmp_path / "votes.csv", "-o", tmp_path / "model.npz"]
+    asked = ",".join(f'"{name.replace(chr(34), chr(34) * 2)}"' for name in [*names[:2], "mass"])
+    done = run("fit", *files, "--auto", "--features", asked)
+    assert done.exit_code == 0, done.output
+    assert "left out, because all items have the same" not in done.stderr
+    assert load(tmp_path / "model.npz").feature_names_in_.tolist() == [*names[:2], "mass"]
+    done = run("fit", *files, "--auto")
+    assert "left out, because all items have the same" in done.stderr
+    assert load(tmp_path / "model.npz").feature_names_in_.tolist() == ["mass"]
