@@ -60,7 +60,9 @@ def test_what_means_nothing_is_refused_in_a_sentence_with_the_remedy(name):
 def test_words_become_what_the_estimators_take():
     chosen = check_settings(l2="auto", side_effect="judges", context=["rest"])
     assert chosen.choose_l2
-    assert np.isnan(chosen.l2)
+    assert chosen.l2 is None
+    with pytest.raises(AssertionError):
+        _ = chosen.ridge
     assert (chosen.side_effect, chosen.side_by_judge, chosen.context) == (True, True, ("rest",))
     assert check_settings(method="pooled", shrinkage=1).shrinkage == 1.0
     assert check_settings(method="pooled", shrinkage=SHRINKAGES[0]).shrinkage == SHRINKAGES[0]

@@ -71,7 +71,7 @@ def bound_abilities(
     if len(groups) > 1:
         shown = first_few(f"that of {names[np.argmax(group == one)]!r}" for one in groups)
         return _hold_groups(data, settings, hold, f"{len(groups)} groups", shown)
-    if settings.l2 > 0:
+    if settings.ridge > 0:
         return settings, []
     component = win_components(data)
     if component.max() <= 0:
@@ -135,7 +135,7 @@ def grow_with_ties(data: TableData, settings: Settings) -> bool:
     far apart, no outcome becomes less likely. Effects of comparisons are left out of it.
     """
     votes, has_parameter = data.comparisons, settings.ties in ("davidson", "rao-kupper")
-    if not has_parameter or settings.l2 > SEPARATION_L2 * data.weight_unit:
+    if not has_parameter or settings.ridge > SEPARATION_L2 * data.weight_unit:
         return False
     used = data.counted
     left, right, outcome = votes.left[used], votes.right[used], votes.outcome[used]
@@ -189,12 +189,12 @@ def _hold_groups(
 ) -> tuple[Settings, list[Note]]:
     """Settings for groups of items that never met: only a ridge says how they compare."""
     fall = f"the items fall into {groups} that were never compared with each other ({shown})"
-    if settings.l2 == 0 and not hold:
+    if settings.ridge == 0 and not hold:
         raise PairscoreError(
             f"{fall}, so there is no common scale; fit each group by itself, or use"
             " item_effects=True, which takes all items for members of one population."
         )
-    l2 = settings.l2 or SEPARATION_L2 * data.weight_unit
+    l2 = settings.ridge or SEPARATION_L2 * data.weight_unit
     text = (
         f"{fall}: abilities are centred in every group, and only the ridge (l2={l2:.4g}) says how"
         " items of different groups compare; fit each group by itself, or read ranks and"
@@ -236,7 +236,7 @@ class AbilityRows:
         parts = {name: amount * part for name, part in vars(s).items()}
         self.s = RowDerivatives(**parts, delta=parts["eta"])
         H, n = self.of(rows).information.toarray(), self.n
-        c, l2 = float(np.trace(H[:n, :n])) / n**2, fit.settings.l2
+        c, l2 = float(np.trace(H[:n, :n])) / n**2, fit.settings.ridge
         H[:n, :n] += l2 * np.eye(n) if l2 else c
         self.inverse = _inverse_by_parts(H, n)
 

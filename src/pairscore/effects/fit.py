@@ -290,7 +290,7 @@ def _fit_slopes(law: "ItemLaw", prepared: PreparedFit) -> tuple[Posterior, Slope
 def _law_of_items(data: TableData, settings: Settings, held: HeldMaximum) -> "ItemLaw":
     """What the settings say of items' effects, as far as the comparisons allow."""
     if settings.free_abilities:
-        sigma2 = data.weight_unit / settings.l2 if settings.l2 else np.inf
+        sigma2 = data.weight_unit / settings.ridge if settings.ridge else np.inf
         return FreeAbilities(held, sigma2, settings.judge_slopes)
     rows = held.prepared.rows
     fewest = FEWEST_ITEMS if len(rows.mean) else FEWEST_ABILITIES
@@ -448,7 +448,7 @@ def _fit_free_abilities(data: TableData, settings: Settings) -> Estimate:
     A ridge holds all of them, and all are open, where the comparisons within components are none,
     or too few for the effects that are asked for beside them.
     """
-    component = None if settings.l2 > 0 else win_components(data)
+    component = None if settings.ridge > 0 else win_components(data)
     if component is None or component.max() <= 0:
         return _fit_abilities(data, settings)
     notes = list[Note]()
@@ -468,7 +468,7 @@ def _fit_free_abilities(data: TableData, settings: Settings) -> Estimate:
 def _fit_abilities(data: TableData, settings: Settings) -> Estimate:
     """Abilities of all items at the maximum of the likelihood."""
     prepared = prepare_fit(data, settings)
-    if not settings.l2:
+    if not settings.ridge:
         refuse_context_of_items(prepared.rows, prepared.names)
     return _estimate(data, settings, _fit_jointly(data, prepared, settings))
 

@@ -114,7 +114,7 @@ def _ridge(
     the prior that separation gets.
     """
     sd = data.item_moments.sd
-    ridge = np.diag(settings.l2 * sd**2)
+    ridge = np.diag(settings.ridge * sd**2)
     if recession is not None:
         held = sd[:, None] ** 2 * recession.directions[: len(sd)]
         ridge = ridge + SEPARATION_L2 * data.weight_unit * held @ held.T

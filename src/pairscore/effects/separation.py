@@ -128,7 +128,7 @@ def find_separation(
     is_one_sided = settings.side_effect and abs(rows.outcome.sum()) == len(rows.outcome)
     runs_off = np.any(_sizes_of_errors(rows, alone) > ENDLESS)
     runs_off |= rows.rule.has_parameter and np.any(alone.basis.undetermined)
-    are_free = settings.free_abilities and not settings.l2
+    are_free = settings.free_abilities and not settings.ridge
     if are_free or not (plain is not None or is_one_sided or runs_off):
         return None
     p = len(alone.theta)
@@ -142,7 +142,7 @@ def find_separation(
         return Separation(held, unit, np.empty((0, p)), np.empty(0))
     design, place = _ends(rows, settings.side_by_judge)
     moving = design / unit
-    if not ridge_is_weak(settings.l2, data.weight_unit):
+    if not ridge_is_weak(settings.ridge, data.weight_unit):
         moving[:, :d] = 0.0
     explained = explained_by_design(moving)
     if explained is None or not explained.any():

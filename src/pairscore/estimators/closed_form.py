@@ -141,10 +141,10 @@ def closed_direction(data: FitSums, settings: Settings) -> Direction:
     """Eq. 3 with the covariance of the method, and its ridge."""
     m = data.tally.n_comparisons
     covariance, center = feature_covariance(data, settings)
-    penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
+    penalty = ridge_penalty(settings.ridge, center.sd, float(settings.link.pdf(0.0)))
     basis = whitening_basis(covariance + np.diag(penalty / (2 * m)), center.sd, size=1.0)
     freedom = float(basis.transform.shape[1])
-    if settings.l2 > 0:
+    if settings.ridge > 0:
         freedom = float(np.vdot(basis.transform, covariance @ basis.transform))
     return Direction(closed_form(basis, data.label_sum, m), basis, center, penalty, freedom)
 
@@ -231,9 +231,9 @@ def scale_ridge(
     """
     norm = float(np.sum(standard_coef**2))
     if not separated:
-        return ScaleRidge(settings.l2 * norm, 0.0)
+        return ScaleRidge(settings.ridge * norm, 0.0)
     prior = SEPARATION_L2 * unit
-    l2 = prior if ridge_is_weak(settings.l2, unit) else settings.l2
+    l2 = prior if ridge_is_weak(settings.ridge, unit) else settings.ridge
     return ScaleRidge(l2 * norm, prior)
 
 
@@ -266,7 +266,7 @@ def link_scale(
         The weight of a comparison.
     """
     side, differences = settings.side_effect, along.differences
-    weak = ridge_is_weak(settings.l2, unit)
+    weak = ridge_is_weak(settings.ridge, unit)
     # a ridge that holds the scale leaves only the side to be without an end
     one_sided = side and along.tied == 0 and (along.wins.is_empty or along.losses.is_empty)
     separated = along.is_separated(side) if weak else one_sided
@@ -302,7 +302,7 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
     )
     estimate = closed_estimate(settings, direction, scale)
     if separated:
-        only_side = not ridge_is_weak(settings.l2, data.weight_unit)
+        only_side = not ridge_is_weak(settings.ridge, data.weight_unit)
         theta = np.append(estimate.coef, [scale.side_effect] * data.keep_sides)
         recession = closed_recession(data, b, along.threshold, theta, only_side)
         note = separation_note(parameter_names(data, recession.touched))

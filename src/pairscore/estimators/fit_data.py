@@ -648,7 +648,7 @@ def leverage_whitener(data: FitSums, settings: Settings) -> np.ndarray:
     It tells how far an item can pull the fit towards itself, which a ridge holds back.
     """
     center = data.item_moments
-    ridge = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
+    ridge = ridge_penalty(settings.ridge, center.sd, float(settings.link.pdf(0.0)))
     return whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
 
 

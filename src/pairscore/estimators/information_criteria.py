@@ -150,7 +150,7 @@ def no_likelihood(result: "Estimate", outcomes: set[int], has_weights: bool) -> 
     one_sided = settings.side_effect and (outcomes <= {1} or outcomes <= {-1})
     checks = {
         NO_MAXIMUM: any(issubclass(kind, SeparationWarning) for kind in kinds) or one_sided,
-        RIDGE: settings.l2 > 0,
+        RIDGE: settings.ridge > 0,
         SLOPES: settings.judge_slopes,
         SIDES: settings.side_by_judge,
         ITEM_EFFECTS: settings.item_effects and not settings.free_abilities,

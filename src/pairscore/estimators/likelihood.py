@@ -443,11 +443,11 @@ def maximum(
     A ridge that is too weak to hold anything back hides no separation: it acts once there is a
     maximum, which it moves a little.
     """
-    weak = ridge_is_weak(settings.l2, data.weight_unit)
+    weak = ridge_is_weak(settings.ridge, data.weight_unit)
     T = likelihood_basis(data, settings).transform
     if data.keep_sides:
         T = block_diag(T, 1 / np.sqrt(data.tally.n_comparisons))
-    ridge = np.append(settings.l2 * data.item_moments.sd**2, [side_ridge] * data.keep_sides)
+    ridge = np.append(settings.ridge * data.item_moments.sd**2, [side_ridge] * data.keep_sides)
     held = np.zeros(len(ridge)) if weak else ridge
     if data.sample is not None:
         of_sample = _maximum_in_sample(data, data.sample, settings, T, held, start)
@@ -455,7 +455,7 @@ def maximum(
             return of_sample
         start = of_sample.theta
     optimum = _climb(data, settings, T, held, start)
-    if weak and settings.l2 > 0 and not optimum.separated:
+    if weak and settings.ridge > 0 and not optimum.separated:
         return _climb(data, settings, T, ridge, optimum.theta)
     return optimum
 
@@ -534,7 +534,7 @@ def _safe_inverse(hessian: np.ndarray) -> np.ndarray:
 def item_basis(data: FitData, settings: Settings) -> Basis:
     """Whiten the scatter of the items, with the ridge."""
     center = data.item_moments
-    penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
+    penalty = ridge_penalty(settings.ridge, center.sd, float(settings.link.pdf(0.0)))
     return whitening_basis(center.scatter + np.diag(penalty), center.sd)
 
 
@@ -546,7 +546,7 @@ def likelihood_basis(data: FitData, settings: Settings) -> Basis:
     """
     basis = item_basis(data, settings)
     center = data.item_moments
-    penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
+    penalty = ridge_penalty(settings.ridge, center.sd, float(settings.link.pdf(0.0)))
     if not are_alike(memory_of(data), basis.transform, penalty):
         return basis
     d = len(center.mean)
@@ -609,7 +609,7 @@ def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     optimum = maximum(data, settings, start)
     if not optimum.separated:
         return likelihood_estimate(data, settings, optimum, curvature(data, settings, optimum))
-    if ridge_is_weak(settings.l2, data.weight_unit):
+    if ridge_is_weak(settings.ridge, data.weight_unit):
         return fit_separated(data, settings, optimum.theta, start)
     # the features have a ridge, so that only the side can be without an end
     optimum = maximum(data, settings, start, SEPARATION_L2 * data.weight_unit)

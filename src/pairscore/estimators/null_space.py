@@ -28,7 +28,7 @@ def never_differing(data: FitData, settings: Settings) -> np.ndarray:
 
     A few comparisons nearly always show that there are none; else all are looked at.
     """
-    d, has_ridge = len(data.feature_names), settings.l2 > 0
+    d, has_ridge = len(data.feature_names), settings.ridge > 0
     if not data.has_items or not gives_numbers(settings):
         return np.empty((d, 0))
     some = memory_of(data)
@@ -49,7 +49,7 @@ def never_differing(data: FitData, settings: Settings) -> np.ndarray:
 
 def gives_numbers(settings: Settings) -> bool:
     """Whether a fit gives directions a number in which no two items that met differ."""
-    return settings.l2 > 0 or settings.method in ("pooled", "split")
+    return settings.ridge > 0 or settings.method in ("pooled", "split")
 
 
 def never_differing_in_sums(data: FitSums, settings: Settings) -> np.ndarray:

@@ -658,7 +658,7 @@ class Fit:
 
     @property
     def l2(self) -> float:
-        return self.settings.l2
+        return self.settings.ridge
 
     @property
     def ties(self) -> str:

@@ -109,7 +109,7 @@ DEFAULTS = {name: setting.default for name, setting in SETTINGS.items()}
 class Settings:
     """What a fit is asked for, as the estimators take it.
 
-    ``l2`` is NaN until it is chosen if ``choose_l2``, for known items if ``l2_for_known``;
+    ``l2`` is None until it is chosen if ``choose_l2``, for known items if ``l2_for_known``;
     ``item_effects`` is False until it is decided if ``choose_item_effects``; ``context`` has names
     of columns; ``free_abilities`` where items have no features, and effects without a law.
     See ``RankRegression`` for what each means.
@@ -117,7 +117,7 @@ class Settings:
 
     method: str
     link: Link
-    l2: float = 0.0
+    l2: float | None = 0.0
     shrinkage: float | str | None = None
     side_effect: bool = False
     inference: str | None = "items"
@@ -132,6 +132,12 @@ class Settings:
     item_effects: bool = False
     choose_item_effects: bool = False
     free_abilities: bool = False
+
+    @property
+    def ridge(self) -> float:
+        """The number l2, once it has been chosen: what estimators take."""
+        assert self.l2 is not None  # else it is still to be chosen from the data
+        return self.l2
 
     @property
     def needs_judges(self) -> bool:
@@ -236,7 +242,7 @@ def make_settings(given: dict[str, Any]) -> Settings:
     return Settings(
         method=given["method"],
         link=get_link(given["link"]),
-        l2=np.nan if choose else float(l2),
+        l2=None if choose else float(l2),
         shrinkage=float(shrinkage) if _is_number(shrinkage, 0, 1) else shrinkage,
         side_effect=bool(side_effect),
         inference=None if given["inference"] == NO_INFERENCE else given["inference"],

@@ -136,7 +136,7 @@ def fit_stream(
         fit_data = fit_likelihood if asked.method == "mle" else fit_closed_form
         fit, more = keep_fit(data, fit_data(data, asked))
         names_judges = "judge" in columns or "judge" in data.parts[0].source.column_names()
-    fit = replace(fit, settings=replace(fit.settings, l2=settings.l2))
+    fit = replace(fit, settings=replace(fit.settings, l2=settings.ridge))
     if checkpoint is not None:
         Checkpoint(Path(checkpoint)).remove()
     fit = fit.with_notes(notes + more)
@@ -166,7 +166,7 @@ def check_first(data: StreamData, settings: Settings) -> tuple[Settings, list[No
     refuse_too_many_features(data, first.number, settings)
     refuse_lost_digits(data.table, first.seen, data.items.feature_names)
     kind, notes = choose_inference(data, settings)
-    return replace(settings, inference=kind, l2=settings.l2 * data.weight_unit), notes
+    return replace(settings, inference=kind, l2=settings.ridge * data.weight_unit), notes
 
 
 # -- what a model keeps ------------------------------------------------------------------------

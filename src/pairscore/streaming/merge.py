@@ -177,7 +177,7 @@ def merge_rounds(sites: Sequence[RoundSums]) -> RankRegression:
 def _merge_closed_form(point: Point, sums: ClosedFormRound) -> RankRegression:
     data, direction = point.data, point.direction
     kind, notes = choose_inference(data, point.settings)
-    separated = sums.along.is_explained and ridge_is_weak(point.settings.l2, data.weight_unit)
+    separated = sums.along.is_explained and ridge_is_weak(point.settings.ridge, data.weight_unit)
     ridge = scale_ridge(point.settings, data.weight_unit, direction.standard, separated)
     moved = 0.0
     if direction.b.any():
@@ -273,11 +273,11 @@ def _meat_at_scale(meat: Meat, moved: float) -> Meat:
 def _merge_likelihood(point: Point, sums: LikelihoodRound) -> RankRegression:
     data = point.data
     kind, notes = choose_inference(data, point.settings)
-    if sums.along.is_explained and ridge_is_weak(point.settings.l2, data.weight_unit):
+    if sums.along.is_explained and ridge_is_weak(point.settings.ridge, data.weight_unit):
         notes = [*notes, (SeparationWarning, ALL_EXPLAINED)]
         kind = None
     settings = replace(point.settings, inference=kind)
-    ridge = np.append(settings.l2 * data.item_moments.sd**2, [0.0] * data.keep_sides)
+    ridge = np.append(settings.ridge * data.item_moments.sd**2, [0.0] * data.keep_sides)
     robust = None
     if kind == "items":
         robust = sums.meat.item_robust(0.5 * data.item_moments.total)
