@@ -83,12 +83,13 @@ def direction(folder, threads, method):
 
     from pairscore.estimators.closed_form import closed_direction
     from pairscore.estimators.settings import check_settings
-    from pairscore.streaming.data import Job, Source
     from pairscore.streaming.engines import LocalEngine
+    from pairscore.streaming.stream_data import StreamJob, StreamSource
 
     names = str(folder / "items.parquet"), str(folder / "comparisons")
     settings = check_settings(method=method, inference=None)
-    job = Job(Source(*names, "error", None, {}), settings, 1e9, LocalEngine(threads), None, None)
+    source = StreamSource(*names, "error", None, {})
+    job = StreamJob(source, settings, 1e9, LocalEngine(threads))
     with ExitStack() as stack:
         closed_direction(job.prepare(stack), settings)
 
@@ -99,13 +100,13 @@ def tally(folder, share, shares):
 
     from pairscore.data.items import Items
     from pairscore.files.partitions import partitions
-    from pairscore.streaming.passes import NumberedPart, TallyTask
-    from pairscore.streaming.rows import Layout, RowReader
+    from pairscore.streaming.batches import BatchLayout, BatchReader, NumberedPart
+    from pairscore.streaming.first_pass import TallyTask
 
     n = MOST_ITEMS
     items = Items(np.broadcast_to(0.0, (n, 1)), ("x",), np.arange(n))
     parts = partitions(folder / "comparisons")
-    reader = RowReader(items, Layout.of_names(parts[0].column_names(), {}))
+    reader = BatchReader(items, BatchLayout.of_names(parts[0].column_names(), {}))
     task = TallyTask(reader, n, 100)
     for number, part in list(enumerate(parts))[share::shares]:
         task(NumberedPart(number, part))
@@ -130,7 +131,7 @@ def measure(folder, threads, what):
     """Run one thing in this process, and print its seconds and its peak memory."""
     import pyarrow.parquet  # noqa: F401
 
-    import pairscore.streaming.fit  # noqa: F401
+    import pairscore.streaming.fit_stream  # noqa: F401
 
     kinds = {"scan": scan, "direction": direction, "tally": tally, "spin": spin}
     name, *rest = what

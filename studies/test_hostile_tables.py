@@ -275,7 +275,7 @@ CLASSES: dict[str, Callable[[Cases, list[Any]], None]] = {
 def counted(name: str, folder: Path, **limits: Any) -> Count:
     """The outcomes of a class, in a new folder."""
     import pairscore.cli.report
-    import pairscore.streaming.fit  # noqa: F401  (loaded once, before the children)
+    import pairscore.streaming.fit_stream  # noqa: F401  (loaded once, before the children)
 
     folder.mkdir()
     cases = Cases(folder)

@@ -16,13 +16,13 @@ KILLS = 10
 FIT = """
 import os, signal, sys
 from pairscore import fit_stream
-from pairscore.streaming.rows import RowReader
-from pairscore.streaming import data
+from pairscore.streaming.batches import BatchReader
+from pairscore.streaming import first_pass, stream_data
 from pairscore.streaming.checkpoint import Checkpoint
 
-data.PARTS_AT_ONCE, data.PARTITION_ROWS, data.SAMPLE = 1, 50, 300
+first_pass.PARTS_AT_ONCE, stream_data.PARTITION_ROWS, first_pass.SAMPLE = 1, 50, 300
 items, votes, method, inference, kill, checkpoint, model = sys.argv[1:]
-read, save, seen = RowReader.all_batches, Checkpoint.write, []
+read, save, seen = BatchReader.all_batches, Checkpoint.write, []
 
 def die(place):
     if kill == place and len(seen) == 3:
@@ -44,7 +44,7 @@ def replacing(old, new, replace=os.replace):
         die("in the checkpoint")  # written, and not yet in its place
     replace(old, new)
 
-RowReader.all_batches, Checkpoint.write, os.replace = reading, writing, replacing
+BatchReader.all_batches, Checkpoint.write, os.replace = reading, writing, replacing
 asked = {"method": method, "inference": None if inference == "none" else inference}
 fit_stream(items, votes, memory=1e5, checkpoint=checkpoint, **asked).save(model)
 """

@@ -17,11 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pairscore import Comparisons, PairscoreError, RankRegression, fit_stream, load
-from pairscore.streaming import data as stream_data
+from pairscore.streaming import first_pass, stream_data
 from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.merge import merge_files, merge_sites
-from pairscore.streaming.rounds import save_round, site_round
-from pairscore.streaming.sites import save_site, site_sums
+from pairscore.streaming.sites import save_round, save_site, site_round, site_sums
 from tests import forged
 from tests.streaming.studies import draw, write
 from tests.streaming.test_sites import site
@@ -107,7 +106,7 @@ def begun(tmp_path_factory):
 
 def in_small_parts(patch):
     patch.setattr(stream_data, "PARTITION_ROWS", 50)
-    patch.setattr(stream_data, "PARTS_AT_ONCE", 1)
+    patch.setattr(first_pass, "PARTS_AT_ONCE", 1)
 
 
 @cache

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pairscore.model.regression import RankRegression, load
     from pairscore.planning.planner import plan
     from pairscore.report.page import write_report
-    from pairscore.streaming.fit import fit_stream
+    from pairscore.streaming.fit_stream import fit_stream
     from pairscore.theory.population import Population
     from pairscore.theory.predicted_error import predict_error
 
@@ -41,7 +41,7 @@ _HOME = {
     "anova": "evaluation.anova",
     "auto_fit": "evaluation.auto_fit",
     "compare": "evaluation.compare",
-    "fit_stream": "streaming.fit",
+    "fit_stream": "streaming.fit_stream",
     "influence": "evaluation.influence",
     "kendall_distance": "metrics",
     "load": "model.regression",

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from pairscore import RankRegression, fit_stream
-from pairscore.streaming import data as stream_data
+from pairscore.streaming import first_pass, stream_data
 
 
 def draw(seed=0, n=120, d=3, m=1500, ties=0.1, weights=True, text=False):
@@ -64,7 +64,7 @@ def write(folder, items, votes, n_files=3, kind="parquet", group=200):
 
 def in_parts(monkeypatch, sample=300, partition_rows=300):
     """Samples and partitions so small that a few hundred comparisons are many."""
-    monkeypatch.setattr(stream_data, "SAMPLE", sample)
+    monkeypatch.setattr(first_pass, "SAMPLE", sample)
     monkeypatch.setattr(stream_data, "PARTITION_ROWS", partition_rows)
 
 

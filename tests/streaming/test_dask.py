@@ -14,10 +14,9 @@ import pytest
 
 from pairscore import PairscoreError, fit_stream
 from pairscore.files.partitions import partitions
-from pairscore.streaming import dask
-from pairscore.streaming import data as stream_data
+from pairscore.streaming import dask, first_pass
 from pairscore.streaming.dask import DaskEngine
-from pairscore.streaming.spill import Spill
+from pairscore.streaming.tiles import Spill
 from tests.dask_cluster import HERE, ROOT, WORKER
 from tests.streaming.cluster import FEW, Checks, Deadly
 from tests.streaming.studies import assert_same_fit, draw, fit_both, write
@@ -98,7 +97,7 @@ def elsewhere(spill, folder, grid, **given):
 
 def test_a_folder_that_only_this_machine_has_is_told(cluster, tmp_path, monkeypatch):
     """Workers look for the tiles where there is nothing."""
-    monkeypatch.setattr(stream_data, "Spill", partial(elsewhere, Spill))
+    monkeypatch.setattr(first_pass, "Spill", partial(elsewhere, Spill))
     items, votes = draw()
     files = write(tmp_path, items, votes)
     with pytest.raises(PairscoreError, match=r"cannot be read or written on .*\(scratch=\)"):

@@ -12,8 +12,8 @@ import pytest
 
 from pairscore import RankRegression, fit_stream
 from pairscore.errors import PairscoreError
-from pairscore.streaming import fit as stream_fit
-from pairscore.streaming.fit import keep_fit
+from pairscore.streaming import fit_stream as stream_fit
+from pairscore.streaming.fit_stream import keep_fit
 from tests.hard_designs import NAMES, draw
 from tests.streaming.studies import in_parts
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pairscore import RankRegression, fit_stream
-from pairscore.streaming.data import StreamData
+from pairscore.streaming.stream_data import StreamData
 from tests.streaming.studies import draw, in_parts
 
 
@@ -25,7 +25,7 @@ def test_few_passes_are_enough(method, gradients, monkeypatch):
     """Beside the first one: those for gradients, and one along the scores."""
     items, votes = draw(n=200, m=20_000, ties=0.0, weights=False)
     stages = stages_of_passes(monkeypatch)
-    monkeypatch.setattr("pairscore.streaming.data.SAMPLE", 5000)
+    monkeypatch.setattr("pairscore.streaming.first_pass.SAMPLE", 5000)
     model = fit_stream(items, votes, method=method, inference=None)
     assert np.all(np.isfinite(model.coef_))
     assert stages.count("Likelihood") <= gradients

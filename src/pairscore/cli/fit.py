@@ -470,7 +470,7 @@ def write_stream(
 
 def fit_in_parts(items: Path, comparisons: tuple[Path, ...], given: dict[str, Any]) -> Any:
     """The model of ``fit --stream``."""
-    from pairscore.streaming.fit import fit_stream
+    from pairscore.streaming.fit_stream import fit_stream
 
     refuse_whole_tables()
     if given["threads"] and given["engine"]:

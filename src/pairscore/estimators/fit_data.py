@@ -9,8 +9,8 @@ sums over its comparisons, in three ways:
     sum_pairs   a task over blocks of pairs, for whatever takes all comparisons of a pair together
 
 Here are the data of a table in memory (:class:`TableData`): one block, which is kept. Those of a
-stream are :class:`pairscore.streaming.data.StreamData`: many blocks, read when they are needed, and
-a sample of the comparisons to start from.
+stream are :class:`pairscore.streaming.stream_data.StreamData`: many blocks, read when they are
+needed, and a sample of the comparisons to start from.
 """
 
 from collections.abc import Callable, Iterator

@@ -10,7 +10,6 @@ Engines of several machines use :func:`attempt` on a part, and :func:`add` on th
 """
 
 import operator
-import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,13 +18,10 @@ from functools import reduce
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from pairscore.core.threads import be_worker, n_threads, one_blas_thread
-from pairscore.display import shown
 from pairscore.errors import PairscoreError
 
 FAN = 8  # results that a worker of several adds at a time
 
-UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
-SMALLEST_MEMORY = 1e4  # bytes; those of some dozen comparisons and their items
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 Task = Callable[[Any], Any]  # called with a part, it returns sums
@@ -101,24 +97,3 @@ def attempt(task: Task, part: Any) -> Any:
 def add(results: Sequence[Any]) -> Any:
     """results[0] + results[1] + ..., in this order."""
     return reduce(operator.add, results)
-
-
-def bytes_of(memory: Any) -> float:
-    """An amount of memory in bytes.
-
-    >>> bytes_of("1.5 GB"), bytes_of(20000)
-    (1500000000.0, 20000.0)
-    """
-    found = re.fullmatch(r"([0-9.]+) *([kmgt]?)i?b?", str(memory).strip().lower())
-    try:
-        size = float(found[1]) * UNITS[found[2]] if found else 0.0
-    except ValueError:
-        size = 0.0
-    if size <= 0:
-        raise PairscoreError(f"memory is {shown(memory)}; give it as '2GB' or '500MB'.")
-    if size < SMALLEST_MEMORY:
-        raise PairscoreError(
-            f"memory is {shown(memory)}, and even a small batch of comparisons takes more; give"
-            " some megabytes at least, such as '500MB'."
-        )
-    return size

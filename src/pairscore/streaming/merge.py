@@ -48,7 +48,8 @@ from pairscore.model.inference import choose_inference
 from pairscore.model.notes import feature_notes, side_notes
 from pairscore.model.provenance import record_of
 from pairscore.model.regression import RankRegression
-from pairscore.streaming.rounds import (
+from pairscore.streaming.site_files import read_sums_file, refuse_damage
+from pairscore.streaming.sites import (
     PAIR_SCALES,
     SCALES,
     ClosedFormRound,
@@ -56,9 +57,9 @@ from pairscore.streaming.rounds import (
     Point,
     RoundSums,
     ScaleSums,
+    SiteSums,
     at_scale,
 )
-from pairscore.streaming.sites import SiteSums, read_sums, refuse_damage
 
 CLOSE = 1e-13  # gap to the maximum, per comparison, at which rounds may end
 LONGEST_STEP = 6.0  # of score differences, in the mean square: beyond it a link is flat
@@ -408,7 +409,7 @@ def merge_files(
     ``paths`` are the files that :func:`save_site` or :func:`save_round` wrote; ``method``, ``l2``
     and ``inference`` are as in :func:`merge_sites`, for sums of sites.
     """
-    read = [read_sums(path) for path in paths]
+    read = [read_sums_file(path) for path in paths]
     path_of: dict[tuple[str, str], Any] = {}
     for path, (kind, meta, _) in zip(paths, read, strict=True):
         for source in ((kind, one) for one in meta.get("sources", ())):

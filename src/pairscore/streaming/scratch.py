@@ -5,11 +5,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from socket import gethostname
 from tempfile import gettempdir
-from typing import Any
 
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import scratch_folder
-from pairscore.files.partitions import REASON_LENGTH
 
 
 class ScratchError(PairscoreError):
@@ -48,26 +46,3 @@ def reachable(folder: str) -> Iterator[None]:
             f" ({error.strerror or error}); give a folder with enough room that every worker can"
             " reach (scratch=)."
         ) from None
-
-
-def stored(source: Any, folder: str, what: str) -> Any:
-    """A lazy dataframe (Spark, Dask, DuckDB, polars, Ibis) as Parquet files in a folder.
-
-    Its own engine writes them, so that the table is never in one place; any other source is
-    returned as it is. ``what`` is what messages and the files call it.
-    """
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(source, pass_through=True)
-    if not isinstance(frame, nw.LazyFrame):
-        return source
-    path = str(Path(folder) / f"{what}.parquet")
-    try:
-        frame.sink_parquet(path)
-    except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:REASON_LENGTH]
-        raise PairscoreError(
-            f"the {what} cannot be written to {folder!r} ({reason}); give a folder that every"
-            " worker can reach (scratch=)."
-        ) from None
-    return path

@@ -1,4 +1,4 @@
-"""From batches of a table to row numbers of items, outcomes and amounts.
+"""Batches of comparisons: of each row the items by number, the outcome and the amount.
 
 What is usual (ids of both sides, a winner that is a side, a tie or an id) is looked up at once; for
 whatever else, and to say what is wrong, a batch goes to :func:`pairscore.data.votes.read_votes`, so
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Layout:
+class BatchLayout:
     """Columns of a table of comparisons by role: names in the file by names as we have them."""
 
     columns: Mapping[str, str]
@@ -80,7 +80,7 @@ class Layout:
         return [self.columns[role] for role in dict.fromkeys((*self.sides, "winner"))]
 
     @classmethod
-    def of_names(cls, names: list[str], given: Mapping[str, str]) -> "Layout":
+    def of_names(cls, names: list[str], given: Mapping[str, str]) -> "BatchLayout":
         """The layout of a file with these columns, some perhaps named by the user (role: name)."""
         roles = check_names(given)[1]
         found = {name: name for name in names if name not in roles.values()} | dict(roles)
@@ -90,21 +90,21 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class RowReader:
+class BatchReader:
     """Reads partitions as batches of row numbers.
 
     Parameters
     ----------
     items : Items
         The ids, by which rows are found; features are not needed.
-    layout : Layout
+    layout : BatchLayout
     self_pairs : {"error", "keep"}
     drop_ties : bool
         Leave ties out.
     """
 
     items: Items
-    layout: Layout
+    layout: BatchLayout
     self_pairs: str = "error"
     drop_ties: bool = False
 
@@ -230,6 +230,11 @@ class RowReader:
         return _batch_of(votes)
 
 
+def ids_only(items: Items) -> Items:
+    """Items without their features, which is all that finding rows takes."""
+    return Items(np.broadcast_to(0.0, (len(items), 1)), ("x",), items.ids, items.backend)
+
+
 def _batch_of(votes: Votes) -> Batch:
     columns = votes.left, votes.right, votes.outcome
     return Batch(*columns, votes.given_amount, votes.weight, votes.count)
@@ -265,20 +270,6 @@ def _are_amounts(values: np.ndarray) -> bool:
     return bool(np.all(np.isfinite(values)) and np.all(values >= 0))
 
 
-def ids_only(items: Items) -> Items:
-    """Items without their features, which is all that finding rows takes."""
-    return Items(np.broadcast_to(0.0, (len(items), 1)), ("x",), items.ids, items.backend)
-
-
-def mask_of(rows: Any, n_items: int) -> np.ndarray | None:
-    """A mask (N) of row numbers, or of a mask."""
-    if rows is None:
-        return None
-    mask, rows = np.zeros(n_items, dtype=bool), np.asarray(rows)
-    mask[rows] = True
-    return mask
-
-
 @contextmanager
 def located(name: str, first: int, columns: Mapping[str, str] | None = None) -> Iterator[None]:
     """Say in which file and row entries are wrong; ``first`` is the row of the batch, from 0."""
@@ -293,3 +284,58 @@ def located(name: str, first: int, columns: Mapping[str, str] | None = None) -> 
         ) from None
     except PairscoreError as error:
         raise PairscoreError(f"{name!r}, from row {first + 1} on: {error}") from None
+
+
+class NumberedPart(NamedTuple):
+    """A partition and its place among all."""
+
+    number: int
+    source: Partition
+
+    @property
+    def n_bytes(self) -> int:
+        return self.source.n_bytes
+
+
+class Rows(Protocol):
+    """Whatever gives the comparisons of a part: a source's reader, or the tiles on disk."""
+
+    def batches(self, part: Any) -> Iterator[Batch]: ...
+
+
+class Reader(Protocol):
+    """Reads the comparisons of a partition, or some of them."""
+
+    @property
+    def layout(self) -> BatchLayout: ...
+
+    @property
+    def drop_ties(self) -> bool: ...
+
+    @property
+    def self_pairs(self) -> str: ...
+
+    def batches(self, part: Partition) -> Iterator[Batch]:
+        """The comparisons of the fit."""
+        ...
+
+    def all_batches(self, part: Partition) -> Iterator[Batch]:
+        """With ties that the fit leaves out."""
+        ...
+
+
+@dataclass(frozen=True)
+class SourceRows:
+    """The comparisons as they stand in the source."""
+
+    reader: Reader
+
+    def batches(self, part: NumberedPart) -> Iterator[Batch]:
+        return self.reader.batches(part.source)
+
+
+def small_batches(rows: Rows, part: NumberedPart, size: int) -> Iterator[Batch]:
+    """The comparisons of a part, a few at a time."""
+    for whole in rows.batches(part):
+        for first in range(0, len(whole.left), size):
+            yield whole.take(slice(first, first + size))

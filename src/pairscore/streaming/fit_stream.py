@@ -23,10 +23,15 @@ from pairscore.model.provenance import record_of
 from pairscore.model.regression import RankRegression
 from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.connect import connected
-from pairscore.streaming.data import Job, StreamData, StreamSource, fingerprint
-from pairscore.streaming.engines import bytes_of
-from pairscore.streaming.passes import refuse_settings
 from pairscore.streaming.progress import Progress
+from pairscore.streaming.stream_data import (
+    StreamData,
+    StreamJob,
+    StreamSource,
+    bytes_of,
+    fingerprint,
+    refuse_settings,
+)
 
 IN_PARTS = (
     "hold for these judges; other judges may see it differently (comparisons that are read in parts"
@@ -125,11 +130,12 @@ def fit_stream(
     refuse_settings(settings)
     if settings.inference == "auto":
         settings = replace(settings, inference="items")
-    size, folder = bytes_of(memory), None if scratch is None else str(Path(scratch).absolute())
+    size = bytes_of(memory)
+    folder = None if scratch is None else str(Path(scratch).absolute())
     source = StreamSource(items, comparisons, self_pairs, covariance_items, columns)
     with ExitStack() as stack:
         where = stack.enter_context(connected(engine, n_jobs))
-        job = Job(source, settings, size, where, progress, checkpoint, folder)
+        job = StreamJob(source, settings, size, where, progress, checkpoint, folder)
         data = job.prepare(stack)
         asked, notes = check_first(data, settings)
         notes = [*_odd_parts(data), *notes]

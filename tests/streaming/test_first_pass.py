@@ -1,6 +1,7 @@
 """Sums of passes against those in memory, on easy and hard data; checkpoints."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,10 +16,11 @@ from pairscore.data.items import Items, read_items
 from pairscore.data.votes import Votes
 from pairscore.estimators.fit_data import Along, TableData
 from pairscore.files.partitions import TablePartition
-from pairscore.streaming import passes
+from pairscore.streaming import stream_data
+from pairscore.streaming.batches import Batch, BatchLayout, BatchReader, NumberedPart, ids_only
 from pairscore.streaming.checkpoint import Checkpoint
-from pairscore.streaming.passes import AlongTask, GainTask, NumberedPart, ScoreTask, TallyTask
-from pairscore.streaming.rows import Batch, Layout, RowReader, ids_only
+from pairscore.streaming.first_pass import FirstSums, TallyTask, faults_of_sums
+from pairscore.streaming.stream_data import AlongTask, GainTask, ScoreTask
 from tests.hard_designs import NAMES
 from tests.hard_designs import draw as draw_hard
 from tests.streaming.studies import draw
@@ -28,8 +30,8 @@ from tests.streaming.studies import draw
 def _study():
     table, votes = draw(n=30, m=400)
     items = read_items(table)
-    layout = Layout.of_names(votes.column_names, {})
-    reader = RowReader(ids_only(items), layout)
+    layout = BatchLayout.of_names(votes.column_names, {})
+    reader = BatchReader(ids_only(items), layout)
     parts = [NumberedPart(k, TablePartition(votes.slice(100 * k, 100))) for k in range(4)]
     (batch,) = reader.batches(TablePartition(votes))
     return items, reader, parts, batch
@@ -61,7 +63,7 @@ def test_comparisons_that_count_once_are_counted_in_whole_numbers():
     """As many and as exactly as in double precision, with ties, and an item against itself."""
     table, votes = draw(n=30, m=400, weights=False)
     items, part = read_items(table), NumberedPart(0, TablePartition(votes))
-    reader = RowReader(ids_only(items), Layout.of_names(votes.column_names, {}))
+    reader = BatchReader(ids_only(items), BatchLayout.of_names(votes.column_names, {}))
     task = TallyTask(reader, len(items), stride=7)
     assert task._kind(part) == np.int32
     (batch,) = reader.batches(part.source)
@@ -118,12 +120,12 @@ def test_the_derivatives_of_a_likelihood_are_those_in_memory(name, link, compile
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.2])
-@pytest.mark.parametrize("few", [4, passes.FEW])
+@pytest.mark.parametrize("few", [4, stream_data.FEW])
 @pytest.mark.parametrize("name", NAMES)
 def test_comparisons_along_scores_are_those_in_memory(name, few, shift, monkeypatch):
     """Up to the digits of their distribution; ranges only as far as they tell of separation."""
-    monkeypatch.setattr(passes, "FEW", few)
-    monkeypatch.setattr(passes, "AT_ONCE", 9)
+    monkeypatch.setattr(stream_data, "FEW", few)
+    monkeypatch.setattr(stream_data, "AT_ONCE", 9)
     batch, scores = hard_batch(name), np.random.default_rng(0).normal(size=20)
     memory = memory_of(batch, side=False)
     largest = float(np.ptp(scores)) + shift
@@ -158,9 +160,11 @@ def test_a_checkpoint_holds_the_first_sums(study, tmp_path):
     items, reader, parts, _ = study
     sums = total(TallyTask(reader, len(items), stride=7), parts)
     checkpoint = Checkpoint(tmp_path / "c.npz", "of these data")
-    assert checkpoint.read(len(items), 8) == (None, 0)
-    checkpoint.write(sums, 3)
-    again, n_done = checkpoint.read(len(items), 8)
+    faults = partial(faults_of_sums, n_items=len(items))
+    assert checkpoint.read(8, faults) == (None, 0)
+    checkpoint.write(sums.to_arrays(), 3)
+    arrays, n_done = checkpoint.read(8, faults)
+    again = FirstSums.of_arrays(arrays, len(items))
     assert n_done == 3
     for name in ("net_wins", "exposures", "n_comparisons"):
         np.testing.assert_array_equal(getattr(again.tally, name), getattr(sums.tally, name))
@@ -168,9 +172,9 @@ def test_a_checkpoint_holds_the_first_sums(study, tmp_path):
         np.testing.assert_array_equal(getattr(again, name), getattr(sums, name))
     np.testing.assert_array_equal(again.sample.amount, sums.sample.amount)
     with pytest.raises(PairscoreError, match="checkpoint of other files"):
-        Checkpoint(tmp_path / "c.npz", "other data").read(len(items), 8)
+        Checkpoint(tmp_path / "c.npz", "other data").read(8, faults)
     (tmp_path / "c.npz").write_text("nothing")
     with pytest.raises(PairscoreError, match="not a complete checkpoint"):
-        checkpoint.read(len(items), 8)
+        checkpoint.read(8, faults)
     checkpoint.remove()
-    assert checkpoint.read(len(items), 8) == (None, 0)
+    assert checkpoint.read(8, faults) == (None, 0)

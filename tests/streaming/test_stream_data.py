@@ -13,18 +13,17 @@ import pyarrow as pa
 import pytest
 
 from pairscore import PairscoreError, fit_stream
-from pairscore.streaming import data as stream_data
+from pairscore.streaming import first_pass, tiles
 from pairscore.streaming import scratch as temporary
-from pairscore.streaming import spill
 from pairscore.streaming.checkpoint import Checkpoint
-from pairscore.streaming.passes import TallyTask
-from pairscore.streaming.spill import Spill
+from pairscore.streaming.first_pass import TallyTask
+from pairscore.streaming.tiles import Spill
 from tests.streaming.studies import draw, in_parts, write
 
 
 def test_a_fit_that_was_ended_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     in_parts(monkeypatch)
-    monkeypatch.setattr(stream_data, "PARTS_AT_ONCE", 1)
+    monkeypatch.setattr(first_pass, "PARTS_AT_ONCE", 1)
     items, votes = draw()
     files, checkpoint = write(tmp_path, items, votes), tmp_path / "checkpoint.npz"
     whole = fit_stream(*files, memory=1e5)
@@ -78,7 +77,7 @@ def test_a_likelihood_reads_its_source_once(kind, tmp_path, monkeypatch):
     assert set(found["written"]) == set(found["read"]) == {"rows"}
     assert not list(scratch.iterdir())
     found["written"].clear()
-    monkeypatch.setattr(spill, "disk_usage", lambda _: SimpleNamespace(free=10))
+    monkeypatch.setattr(tiles, "disk_usage", lambda _: SimpleNamespace(free=10))
     often = fit_stream(*files, **asked)
     assert found["written"] == []
     np.testing.assert_array_equal(once.coef_, often.coef_)
@@ -113,17 +112,17 @@ def test_a_disk_that_fills_up_only_costs_time(tmp_path, monkeypatch):
 def test_rows_of_other_data_are_never_read(tmp_path, monkeypatch):
     """They may be left by a fit that was ended before it wrote its first checkpoint."""
     in_parts(monkeypatch)
-    monkeypatch.setattr(stream_data, "PARTS_AT_ONCE", 1)
+    monkeypatch.setattr(first_pass, "PARTS_AT_ONCE", 1)
     checkpoint = tmp_path / "checkpoint.npz"
     old = write(tmp_path / "old", *draw(7))
     with monkeypatch.context() as patch:
-        patch.setattr(stream_data.Checkpoint, "write", raises_interrupt)
+        patch.setattr(Checkpoint, "write", raises_interrupt)
         with pytest.raises(KeyboardInterrupt):
             fit_stream(*old, inference=None, checkpoint=checkpoint)
     assert (tmp_path / "checkpoint.npz.tiles" / "rows" / "0000000-starts.npy").exists()
     files = write(tmp_path / "new", *draw(8))
     with monkeypatch.context() as patch:
-        patch.setattr(spill, "disk_usage", lambda _: SimpleNamespace(free=10))
+        patch.setattr(tiles, "disk_usage", lambda _: SimpleNamespace(free=10))
         usual, done = TallyTask.__call__, []
 
         def ended(self, part):
@@ -153,7 +152,7 @@ def test_a_checkpoint_in_a_folder_that_is_not_there_is_refused(inference, tmp_pa
 def test_a_fit_goes_on_with_the_rows_that_it_began_with(room, tmp_path, monkeypatch):
     """Also if the disk has room only before, or only after it was ended."""
     in_parts(monkeypatch)
-    monkeypatch.setattr(stream_data, "PARTS_AT_ONCE", 1)
+    monkeypatch.setattr(first_pass, "PARTS_AT_ONCE", 1)
     files, checkpoint = write(tmp_path, *draw(5)), tmp_path / "checkpoint.npz"
     whole = fit_stream(*files, inference=None)
     usual, done, found = TallyTask.__call__, [], spilled(monkeypatch)
@@ -165,7 +164,7 @@ def test_a_fit_goes_on_with_the_rows_that_it_began_with(room, tmp_path, monkeypa
         return usual(self, part)
 
     for free, call, ends in zip(room, (ended, usual), (KeyboardInterrupt, None), strict=True):
-        monkeypatch.setattr(spill, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        monkeypatch.setattr(tiles, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
         monkeypatch.setattr(TallyTask, "__call__", call)
         with pytest.raises(ends) if ends else nullcontext():
             again = fit_stream(*files, inference=None, checkpoint=checkpoint)
@@ -209,10 +208,10 @@ def test_covariance_items_may_be_named(tmp_path):
 KILLED = """
 import os, signal, sys
 from pairscore import fit_stream
-from pairscore.streaming import data
+from pairscore.streaming import first_pass, stream_data
 from pairscore.streaming.checkpoint import Checkpoint
-from pairscore.streaming.passes import TallyTask
-data.PARTS_AT_ONCE, data.PARTITION_ROWS, data.SAMPLE = 1, 500, 300
+from pairscore.streaming.first_pass import TallyTask
+first_pass.PARTS_AT_ONCE, stream_data.PARTITION_ROWS, first_pass.SAMPLE = 1, 500, 300
 usual, done = TallyTask.__call__, []
 def mortal(self, part):
     result = usual(self, part)

@@ -11,8 +11,8 @@ from pairscore import PairscoreError
 from pairscore.data.items import read_items
 from pairscore.data.votes import read_votes
 from pairscore.files.partitions import TablePartition, partitions
-from pairscore.streaming.item_files import read_item_table
-from pairscore.streaming.rows import Layout, RowReader, ids_only
+from pairscore.streaming.batches import BatchLayout, BatchReader, ids_only
+from pairscore.streaming.stream_items import read_item_table
 
 IDS = ["a", "b", "c", "d"]
 
@@ -20,8 +20,8 @@ IDS = ["a", "b", "c", "d"]
 def read(votes, ids=IDS, columns=None, **settings):
     items = read_items(pa.table({"id": ids, "x": np.arange(float(len(ids)))}))
     part = TablePartition(pa.table(votes), "votes.parquet")
-    layout = Layout.of_names(part.column_names(), columns or {})
-    reader = RowReader(ids_only(items), layout, **settings)
+    layout = BatchLayout.of_names(part.column_names(), columns or {})
+    reader = BatchReader(ids_only(items), layout, **settings)
     return list(reader.batches(part)), items
 
 
@@ -59,7 +59,7 @@ def test_any_layout_is_read_as_in_memory(pairs, kind, words, amounts, other):
     frame = {"x": np.arange(4.0)} | ({} if ids is None else {"id": ids})
     items = read_items(pa.table(frame))
     part = TablePartition(pa.table(votes))
-    reader = RowReader(ids_only(items), Layout.of_names(part.column_names(), {}))
+    reader = BatchReader(ids_only(items), BatchLayout.of_names(part.column_names(), {}))
     (batch,) = reader.batches(part)
     whole = read_votes(pa.table(votes), items)
     assert batch.is_plain == (not amounts)
@@ -149,6 +149,6 @@ def test_an_unknown_name_among_row_numbers_as_text_is_refused(ids, name):
     items = read_items(pa.table(table))
     votes = {"left": ["0", name, "2"], "right": ["1", "2", "3"], "winner": ["left"] * 3}
     part = TablePartition(pa.table(votes), "votes.parquet")
-    reader = RowReader(ids_only(items), Layout.of_names(part.column_names(), {}))
+    reader = BatchReader(ids_only(items), BatchLayout.of_names(part.column_names(), {}))
     with pytest.raises(PairscoreError, match=rf"row 2: 'left' is '{name}' \(unknown item\)"):
         list(reader.batches(part))

@@ -1,6 +1,14 @@
-"""What a fit in parts works on: the item table, the first sums, and passes by an engine."""
+"""The data of a stream: its item table, its first sums, and passes that an engine makes.
+
+    AlongTask   differences along scores, with who won
+    ScoreTask   derivatives of the log-likelihood at scores
+    GainTask    what a step in the scores adds to winners
+
+Each is a task for an engine: called with a :class:`NumberedPart`, it returns sums.
+"""
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -10,16 +18,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pairscore.core.amounts import (
+    amount_where,
+    meetings,
+    some_amounts,
+    times_amount,
+)
+from pairscore.core.differences import DifferenceSums
 from pairscore.core.links import Link
 from pairscore.core.moments import Moments
 from pairscore.core.pair_graph import Tally
+from pairscore.core.passes import BLOCK, add_net, add_scores, difference_pass
+from pairscore.core.sums import Range, Sums
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.find_ids import found_words
 from pairscore.data.items import Items
-from pairscore.data.tables import ID_COLUMN
 from pairscore.data.vote_columns import NAMED_ROLES
 from pairscore.data.votes import Votes
-from pairscore.errors import ColumnFoundWarning, PairscoreError, warn_caller
+from pairscore.display import shown
+from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import (
     Along,
     Block,
@@ -32,36 +48,46 @@ from pairscore.estimators.fit_data import (
     TableData,
 )
 from pairscore.estimators.settings import Settings
-from pairscore.files.partitions import PARTITION_ROWS, FilePartition, Partition, partitions
-from pairscore.streaming.checkpoint import Checkpoint
-from pairscore.streaming.engines import Engine, LocalEngine
-from pairscore.streaming.item_files import read_item_table, share_items
-from pairscore.streaming.item_rows import find_item_ids, item_parts
-from pairscore.streaming.passes import (
-    AlongSums,
-    AlongTask,
-    FirstSums,
-    GainTask,
+from pairscore.files.partitions import (
+    PARTITION_ROWS,
+    REASON_LENGTH,
+    Partition,
+    partitions,
+)
+from pairscore.streaming.batches import (
+    Batch,
+    BatchLayout,
+    BatchReader,
     NumberedPart,
     Reader,
     Rows,
-    ScoreTask,
     SourceRows,
-    TallyTask,
+    ids_only,
+    small_batches,
 )
+from pairscore.streaming.engines import Engine, LocalEngine
+from pairscore.streaming.first_pass import FirstPass, FirstSums, TallyTask
 from pairscore.streaming.progress import Progress, Watch
-from pairscore.streaming.rows import Batch, Layout, RowReader, ids_only, mask_of
-from pairscore.streaming.scratch import shared_folder, stored
-from pairscore.streaming.shared_items import SharedItems
-from pairscore.streaming.spill import TILE_FORMAT, Grid, Spill, spill_of_rows
-from pairscore.streaming.tiles import BlockTask, Tiles
+from pairscore.streaming.scratch import shared_folder
+from pairscore.streaming.stream_items import (
+    SharedItems,
+    read_item_table,
+    share_items,
+    some_rows,
+    with_column_of_ids,
+)
+from pairscore.streaming.tiles import (
+    TILES_AT_ONCE,
+    BlockTask,
+    Spill,
+    Tiles,
+)
 
-SAMPLE = 1_000_000  # comparisons, about, from which passes start
-LEAST_SAMPLE = 20_000  # of them, however small the memory
-BYTES_OF_PAIR = 160  # of a comparison while its tile is in memory
 OF_ITEMS = ("id", "features", "exclude")
-TILES_AT_ONCE = 4  # in memory, whatever the number of workers
-PARTS_AT_ONCE, ON_A_CLUSTER = 8, 256  # between two looks at the checkpoint
+AT_ONCE = 1 << 17  # rows of a batch, beside which the bins of a distribution are few
+FEW = 1 << 14  # rows that nearly always show that wins and losses overlap
+UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+SMALLEST_MEMORY = 1e4  # bytes; those of some dozen comparisons and their items
 
 
 @dataclass(frozen=True)
@@ -84,7 +110,7 @@ class StreamData:
         Whether pairs keep apart who was on the left, for a side effect.
     covariance_items : mask (N) or None
         Those behind the covariance of `split`, where they are named.
-    reader : RowReader
+    reader : BatchReader
         The source itself, with the weights of its rows.
     center : Moments or None
         Where items are centred, if not at the mean of those that are compared here.
@@ -252,7 +278,7 @@ class StreamData:
 
 @dataclass(frozen=True)
 class ChosenRows:
-    """The chosen comparisons of a source (:class:`pairscore.streaming.rows.RowReader`)."""
+    """The chosen comparisons of a source (:class:`pairscore.streaming.batches.BatchReader`)."""
 
     reader: Reader
     choice: Selection
@@ -260,7 +286,7 @@ class ChosenRows:
     self_pairs: ClassVar[str] = "error"
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> BatchLayout:
         return self.reader.layout
 
     def batches(self, part: Partition) -> Iterator[Batch]:
@@ -268,11 +294,6 @@ class ChosenRows:
             yield batch.take(self.choice.mask(batch.left, batch.right, batch.amount))
 
     all_batches = batches
-
-
-def some_rows(n_items: int) -> np.ndarray:
-    """Up to 256 rows of the item table, by which it is known again."""
-    return np.arange(0, n_items, 1 + n_items // 256)
 
 
 def fingerprint(data: StreamData) -> str:
@@ -284,12 +305,102 @@ def fingerprint(data: StreamData) -> str:
     return digest.hexdigest()[:32]
 
 
-# -- the first pass ----------------------------------------------------------------------------
+# -- passes at given scores ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AlongSums(Sums):
+    """Comparisons along a score: see :class:`pairscore.estimators.fit_data.Along`."""
+
+    distribution: DifferenceSums
+    net: np.ndarray
+    wins: Range
+    losses: Range
+    tied: float
+
+    def along(self) -> Along:
+        """The same, with points of the distribution in the place of comparisons."""
+        return Along(self.distribution.points(), self.net, self.wins, self.losses, self.tied)
+
+
+@dataclass(frozen=True)
+class AlongTask:
+    """Comparisons along ``scores`` (N), plus a ``shift`` for left; none differs by more than
+    ``largest``. ``distinct`` leaves an item against itself out.
+    """
+
+    rows: Rows
+    scores: np.ndarray
+    shift: float
+    largest: float
+    distinct: bool = False
+
+    def __call__(self, part: NumberedPart) -> AlongSums:
+        distribution = DifferenceSums.zero()
+        net, tied = np.zeros(len(self.scores)), 0.0
+        wins, losses = Range(), Range()
+        for batch in small_batches(self.rows, part, AT_ONCE):
+            left, right, outcome, amount = batch[:4]
+            x = difference_pass(left, right, self.scores)
+            x += self.shift
+            add_net(left, right, times_amount(x, amount), net)
+            if self.distinct:
+                amount = times_amount((left != right).astype(float), amount)
+            distribution.add(x, outcome, amount, self.largest)
+            tied += amount_where((outcome == 0) & (left != right), amount)
+            for rows in (slice(FEW), slice(FEW, None)):
+                if not wins.low < 0 < losses.high:  # else more of them change nothing
+                    counted = meetings(left[rows], right[rows], some_amounts(amount, rows))
+                    wins += Range.of(x[rows][counted & (outcome[rows] > 0)])
+                    losses += Range.of(x[rows][counted & (outcome[rows] < 0)])
+        return AlongSums(distribution, net, wins, losses, tied)
+
+
+@dataclass(frozen=True)
+class ScoreTask:
+    """Derivatives of the log-likelihood at ``scores`` (N) and a ``shift`` for left."""
+
+    rows: Rows
+    link: Link
+    scores: np.ndarray
+    shift: float
+
+    def __call__(self, part: NumberedPart) -> ScoreSums:
+        net, side = np.zeros(len(self.scores)), 0.0
+        for batch in small_batches(self.rows, part, BLOCK):
+            left, right, outcome, amount = batch[:4]
+            same = left == right
+            if same.any():
+                amount = times_amount((~same).astype(float), amount)
+            win = times_amount(0.5 + 0.5 * outcome, amount)
+            lose = times_amount(0.5 - 0.5 * outcome, amount)
+            side += add_scores(left, right, win, lose, self.scores, self.shift, self.link, net)
+        return ScoreSums(net, side)
+
+
+@dataclass(frozen=True)
+class GainTask:
+    """Gains of a step that adds ``scores`` (N) to items and a ``shift`` to left."""
+
+    rows: Rows
+    scores: np.ndarray
+    shift: float
+
+    def __call__(self, part: NumberedPart) -> Gains:
+        gains = Gains(Range(), Range())
+        for batch in self.rows.batches(part):
+            counted = meetings(batch.left, batch.right, batch.amount)
+            step = difference_pass(batch.left, batch.right, self.scores) + self.shift
+            gains += Gains.of_comparisons(step, batch.outcome, counted)
+        return gains
+
+
+# -- preparation ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class StreamSource:
-    """The data that a fit was given; see :func:`pairscore.streaming.fit.fit_stream`."""
+    """The data that a fit was given; see :func:`pairscore.streaming.fit_stream.fit_stream`."""
 
     items: Any
     comparisons: Any
@@ -299,15 +410,15 @@ class StreamSource:
 
 
 @dataclass(frozen=True)
-class Job:
-    """What was asked for, until the first pass is done."""
+class StreamJob:
+    """What was asked for, until the first pass is done; see :func:`~pairscore.fit_stream`."""
 
     source: StreamSource
     settings: Settings
     memory: float
     engine: Engine
-    progress: Callable[[Progress], None] | None
-    checkpoint: Any
+    progress: Callable[[Progress], None] | None = None
+    checkpoint: Any = None
     scratch: str | None = None
 
     def prepare(self, stack: ExitStack) -> StreamData:
@@ -326,23 +437,37 @@ class Job:
         if not sources:
             raise PairscoreError("there are no comparisons; give at least one row of votes.")
         parts = [NumberedPart(number, source) for number, source in enumerate(sources)]
-        layout = Layout.of_names(sources[0].column_names(), of_votes)
+        layout = BatchLayout.of_names(sources[0].column_names(), of_votes)
         if self.settings.side_effect and not layout.has_sides:
             raise PairscoreError(
                 "side_effect=True needs votes that say who was left and right; these only say"
                 " winner and loser."
             )
-        items = self._read_items(of_items, folder, sources, layout)
+        table = stored(self.source.items, folder, "items")
+        of_items = with_column_of_ids(table, sources, layout, of_items)
+        if self.engine.is_local:
+            items = read_item_table(table, of_items, 0.6 * self.memory, folder)
+        else:
+            items = share_items(table, of_items, folder, self.engine)
         drop = self.settings.ties == "drop"
-        reader = RowReader(ids_only(items), layout, self.source.self_pairs, drop)
-        tiles = Tiling(self, items, parts, reader, folder)
-        first = tiles.first_pass()
+        reader = BatchReader(ids_only(items), layout, self.source.self_pairs, drop)
+        first_pass = FirstPass(
+            items=items,
+            parts=parts,
+            reader=reader,
+            settings=self.settings,
+            engine=self.engine,
+            memory=self.memory,
+            folder=folder,
+            checkpoint_file=self.checkpoint,
+            progress=self.progress,
+        )
         return StreamData(
             items=items,
-            first=first,
+            first=first_pass.sums(),
             parts=parts,
-            rows=tiles.rows,
-            spill=tiles.written,
+            rows=first_pass.rows,
+            spill=first_pass.written,
             engine=self.engine,
             keep_sides=self.settings.side_effect,
             progress=self.progress,
@@ -350,139 +475,73 @@ class Job:
             reader=reader,
         )
 
-    def _read_items(
-        self, settings: dict[str, Any], folder: str, votes: Sequence[Partition], layout: Layout
-    ) -> Items:
-        source = stored(self.source.items, folder, "items")
-        if (id := find_item_ids(source, votes, layout, settings)) is not None:
-            warn_caller(f"{found_words(id)}; id={id!r} says so.", ColumnFoundWarning)
-            settings = {**settings, "id": id}
-        elif self._known_by_row(source, settings):
-            text = "the items have no column 'id': they are known by row number, from 0 on."
-            warn_caller(text, ColumnFoundWarning)
-        if not self.engine.is_local:
-            return share_items(source, settings, folder, self.engine)
-        return read_item_table(source, settings, 0.6 * self.memory, folder)
 
-    def _known_by_row(self, source: Any, settings: dict[str, Any]) -> bool:
-        """Whether a file of items has no ids."""
-        parts = item_parts(source)
-        if settings.get("id") or not parts:
-            return False
-        return ID_COLUMN not in parts[0].column_names()
+def refuse_settings(settings: Settings) -> None:
+    """What takes more than sums over comparisons."""
+    if settings.by_comparison or settings.side_by_judge:
+        raise PairscoreError(
+            "judges, context and ties as a parameter need all comparisons at once; fit without"
+            " streaming, perhaps to a sample of the comparisons."
+        )
+    if settings.item_effects or settings.choose_item_effects:
+        raise PairscoreError(
+            "item_effects need all comparisons at once; fit without streaming, or without them."
+        )
+    if settings.choose_l2:
+        raise PairscoreError(
+            "a ridge that is chosen from the data needs many fits; choose it with a sample of the"
+            " comparisons, and give it as a number."
+        )
 
 
-@dataclass(frozen=True)
-class Tiling:
-    """The first pass, and where comparisons are written in tiles, at once or when first needed."""
+def bytes_of(memory: Any) -> float:
+    """An amount of memory in bytes.
 
-    job: Job
-    items: Items
-    parts: list[NumberedPart]
-    reader: RowReader
-    folder: str
+    >>> bytes_of("1.5 GB"), bytes_of(20000)
+    (1500000000.0, 20000.0)
+    """
+    found = re.fullmatch(r"([0-9.]+) *([kmgt]?)i?b?", str(memory).strip().lower())
+    try:
+        size = float(found[1]) * UNITS[found[2]] if found else 0.0
+    except ValueError:
+        size = 0.0
+    if size <= 0:
+        raise PairscoreError(f"memory is {shown(memory)}; give it as '2GB' or '500MB'.")
+    if size < SMALLEST_MEMORY:
+        raise PairscoreError(
+            f"memory is {shown(memory)}, and even a small batch of comparisons takes more; give"
+            " some megabytes at least, such as '500MB'."
+        )
+    return size
 
-    @property
-    def at_once(self) -> bool:
-        """Whether the first pass writes tiles."""
-        settings = self.job.settings
-        return settings.inference is not None or settings.side_effect or settings.method == "paired"
 
-    @cached_property
-    def written_rows(self) -> Spill | None:
-        """What the first pass writes: tiles, or rows that a likelihood reads faster than files."""
-        if self.at_once:
-            return self.spill
-        is_file = all(isinstance(part.source, FilePartition) for part in self.parts)
-        if self.job.settings.method != "mle" or not (self.job.engine.is_local and is_file):
-            return None
-        size, n_done = (len(self.items), self.n_rows), self.resumed[1]
-        return spill_of_rows(self.spill_folder, *size, n_done, self.checkpoint is not None)
+def stored(source: Any, folder: str, what: str) -> Any:
+    """A lazy dataframe (Spark, Dask, DuckDB, polars, Ibis) as Parquet files in a folder.
 
-    @property
-    def rows(self) -> Rows:
-        """Where later passes read, after the first one."""
-        rows = self.written_rows
-        return rows if rows is not None and rows.has(len(self.parts)) else SourceRows(self.reader)
+    Its own engine writes them, so that the table is never in one place; any other source is
+    returned as it is. ``what`` is what messages and the files call it.
+    """
+    import narwhals.stable.v2 as nw
 
-    @cached_property
-    def spill_folder(self) -> str:
-        """With a checkpoint one that stays, so that a fit can go on."""
-        if self.checkpoint is None:
-            return self.folder
-        _ = self.resumed  # read before, so that a checkpoint that is refused makes no folder
-        return self.checkpoint.make_folder()
+    frame = nw.from_native(source, pass_through=True)
+    if not isinstance(frame, nw.LazyFrame):
+        return source
+    path = str(Path(folder) / f"{what}.parquet")
+    try:
+        frame.sink_parquet(path)
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:REASON_LENGTH]
+        raise PairscoreError(
+            f"the {what} cannot be written to {folder!r} ({reason}); give a folder that every"
+            " worker can reach (scratch=)."
+        ) from None
+    return path
 
-    @cached_property
-    def n_rows(self) -> int:
-        return sum(part.source.n_rows for part in self.parts)
 
-    @property
-    def stride(self) -> int:
-        """Every so many comparisons one is in the sample, whose items fit into memory."""
-        size: float = SAMPLE
-        if not self.job.engine.is_local:
-            size = min(size, max(LEAST_SAMPLE, self.job.memory / (32 * self.items.values.shape[1])))
-        return 1 + self.n_rows // int(size)
-
-    @cached_property
-    def spill(self) -> Spill:
-        """Blocks of items so small that tiles fit into memory, with the features of two blocks."""
-        n, d = self.items.values.shape
-        most = self.job.memory / TILES_AT_ONCE
-        by_rows = np.sqrt(2 * self.n_rows * BYTES_OF_PAIR / most)
-        by_features = n * d * 8 * 4 / most
-        n_blocks = int(np.clip(np.ceil(max(by_rows, by_features)), 1, n))
-        is_kept = self.checkpoint is not None
-        return Spill(self.spill_folder, Grid(n, -(-n // n_blocks)), is_kept=is_kept)
-
-    @cached_property
-    def checkpoint(self) -> Checkpoint | None:
-        path = self.job.checkpoint
-        return None if path is None else Checkpoint(Path(path).absolute(), self.digest)
-
-    @cached_property
-    def digest(self) -> str:
-        """What a checkpoint must agree in: the parts, the items and how ties are read."""
-        asked = [(p.source.name, p.source.n_rows, p.source.n_bytes) for p in self.parts]
-        first = self.at_once, self.job.settings.method == "mle", self.stride, TILE_FORMAT
-        settings = (self.job.settings.ties, self.job.source.self_pairs, *first)
-        names = (self.items.values.shape, self.items.feature_names, self.reader.layout)
-        digest = hashlib.sha256(repr((asked, settings, names, self.job.memory)).encode())
-        table = SharedItems(self.items.values, self.job.engine)
-        for column in (self.items.ids, table.take(some_rows(len(self.items)))):
-            digest.update(b"-" if column is None else repr(column.tolist()).encode())
-        return digest.hexdigest()
-
-    @cached_property
-    def resumed(self) -> tuple[FirstSums | None, int]:
-        """What a checkpoint has."""
-        if self.checkpoint is None:
-            return None, 0
-        return self.checkpoint.read(len(self.items), len(self.parts))
-
-    def first_pass(self) -> FirstSums:
-        """The first sums, from where a checkpoint stands; it is written after every few parts."""
-        task = TallyTask(self.reader, len(self.items), self.stride, self.written_rows)
-        watch, (total, n_done) = Watch("Comparisons", self.parts, self.job.progress), self.resumed
-        if task.spill is not None:
-            task.spill.verify(n_done)
-        for part in self.parts[:n_done]:
-            watch(part)
-        at_once = PARTS_AT_ONCE if self.job.engine.is_local else ON_A_CLUSTER
-        for first in range(n_done, len(self.parts), at_once):
-            parts = self.parts[first : first + at_once]
-            sums = self.job.engine.total(task, parts, watch)
-            total = sums if total is None else total + sums
-            if self.checkpoint is not None:
-                self.checkpoint.write(total, first + len(parts))
-        assert total is not None
-        return total
-
-    def written(self) -> Spill:
-        """The tiles, written now if the first pass did not."""
-        if not self.at_once:
-            task = TallyTask(self.reader, len(self.items), self.n_rows + 1, self.spill)
-            watch = Watch("Pairs", self.parts, self.job.progress)
-            self.job.engine.total(task, self.parts, watch)
-        return self.spill
+def mask_of(rows: Any, n_items: int) -> np.ndarray | None:
+    """A mask (N) of row numbers, or of a mask."""
+    if rows is None:
+        return None
+    mask, rows = np.zeros(n_items, dtype=bool), np.asarray(rows)
+    mask[rows] = True
+    return mask
