@@ -68,7 +68,7 @@ PAGE = "report/"
 # Results and pages, which a command prints without translating them; what they raise is translated.
 AS_THEY_ARE = (
     *(PAGE, "paper/", "planning/text.py", "planning/charts.py", "planning/pairs.py"),
-    *("model/summary.py", "model/predict.py", "evaluation/compare.py", "effects/judges.py"),
+    *("model/summary.py", "model/predict.py", "evaluation/compare.py", "effects/judge_slopes.py"),
     "estimators/results.py",
 )
 CHECKED = re.compile(r"^\w+ is …; use ")  # raised by a check of a single number

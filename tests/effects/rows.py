@@ -5,7 +5,7 @@ from scipy import sparse
 
 from pairscore.core.links import get_link
 from pairscore.core.ties import TieRule
-from pairscore.effects.rows import SingleComparisons
+from pairscore.effects.single_comparisons import SingleComparisons
 
 
 def make_rows(

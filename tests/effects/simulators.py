@@ -8,9 +8,9 @@ from pairscore.core.links import Logit, get_link
 from pairscore.core.normal_average import averaged_probabilities
 from pairscore.core.pair_graph import aggregate_pairs
 from pairscore.core.ties import OutcomeLaw, TieRule
+from pairscore.effects.design import prepare_fit
 from pairscore.effects.expectation_propagation import propagate, start_posterior
-from pairscore.effects.prepare import prepare_fit
-from pairscore.effects.rows import maximise_rows
+from pairscore.effects.maximum_likelihood import maximise_rows
 from pairscore.estimators.fit_data import TableData
 
 BETA = np.array([1.0, -0.5, 0.7])

@@ -12,8 +12,8 @@ from sklearn.model_selection import cross_val_score
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, compare, load
 from pairscore.core.links import Logit
 from pairscore.core.ties import TieRule
-from pairscore.effects.predictor import judge_labels
-from pairscore.effects.prepare import _Columns, _rows_of_comparisons, prepare_fit
+from pairscore.effects.design import _Columns, _rows_of_comparisons, prepare_fit
+from pairscore.effects.linear_predictor import judge_labels
 from pairscore.errors import (
     CollinearFeaturesWarning,
     FewJudgesWarning,

@@ -132,7 +132,7 @@ def test_abilities_of_too_many_items_are_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr("pairscore.evaluation.influence.MOST_WORK", 100)
     with pytest.raises(PairscoreError, match="would take too long, because each met many others"):
         influence(model)
-    monkeypatch.setattr("pairscore.effects.abilities.MOST_ABILITIES", 10)
+    monkeypatch.setattr("pairscore.effects.ability_information.MOST_ABILITIES", 10)
     for call in (lambda: influence(model), lambda: residuals(model, kind="standardised")):
         with pytest.raises(PairscoreError, match="formed up to 10 items; use residuals"):
             call()

@@ -143,7 +143,7 @@ print([name for name in sys.modules if name.startswith(("sklearn", "pairscore.ef
     ):
         command = [sys.executable, "-c", code, settings]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert ("pairscore.effects.fit" in done.stdout) == loaded
+        assert ("pairscore.effects.joint_fit" in done.stdout) == loaded
         assert "sklearn" not in done.stdout
 
 

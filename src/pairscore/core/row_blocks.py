@@ -8,6 +8,7 @@ import numpy as np
 from pairscore.core.threads import on_each, row_chunks
 
 CACHE = 1 << 24  # bytes of an item table that mostly stays in the processor's cache
+BLOCK_NUMBERS = 4_000_000  # of rows of comparisons that are held at a time: 32 MB
 BLOCK = 1024  # rows at a time: a block of a few hundred features stays in the processor's cache
 
 
@@ -50,3 +51,11 @@ def times_rows(vector: np.ndarray, X: np.ndarray) -> np.ndarray:
 def _product(subscripts: str, X: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """BLAS takes several rows at a time, which is slower for a table that comes from memory."""
     return partial(np.einsum, subscripts) if X.nbytes > CACHE else np.matmul
+
+
+def whole_groups(group: np.ndarray, size: int) -> Iterator[slice]:
+    """About ``size`` rows at a time, to where a group ends; rows are sorted by ``group``."""
+    first = 0
+    while first < len(group):
+        last = group[min(first + max(size, 1), len(group)) - 1]
+        yield slice(first, first := int(np.searchsorted(group, last, side="right")))

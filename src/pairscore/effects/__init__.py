@@ -1,24 +1,32 @@
 """What features leave out: context, sides, judges, ties, and effects of items.
 
-Start with ``fit``: everything that was asked for, estimated together.
+Start with ``joint_fit``: everything that was asked for, estimated together.
 
-    prepare                  from settings and data to rows of single comparisons
-    rows                     the likelihood of single comparisons, and its maximum
-    predictor                the linear predictor of comparisons, from items' scores and a fit
-    expectation_propagation  effects of items with all else
-    item_covariance          the covariance of items' effects
-    belief_propagation       its entries by messages between neighbours, for many items
+    design                   from settings and data to rows of single comparisons
+    linear_predictor         scores of comparisons: items' scores, context, judges and sides
+    single_comparisons       the likelihood of single comparisons
+    maximum_likelihood       its maximum, without effects of items
+    joint_separation         where coefficients, effects and ties have no finite size
+    profile_likelihood       intervals by it
+    item_laws                effects of items: none, free abilities, or normal
+    expectation_propagation  normal effects of items, given all comparisons
+    item_covariance          their covariance: in blocks, or
+    belief_propagation       by messages between neighbours, for many items
+    item_variance            how much items differ: estimate and interval
+    variance_score           whether they differ at all: a test
+    item_effects             what a model keeps of its items
     shared_variance          covariances of two items that a model knows
-    item_variance            how much items differ: estimate, interval, and a test
     context                  what of a context belongs to the items
-    judges                   how sharp each judge is
-    panel                    how many judges there are, how often they agree, and their tastes
-    abilities                a parameter for every item, without features
+    judge_slopes             how sharp each judge is
+    judge_panel              how many judges there are, and whether they are enough
+    judge_agreement          how often they agree
+    judge_tastes             whether they weigh the features differently
+    graph_of_wins            whether abilities of items without features have a maximum
     open_abilities           abilities of items that won, or lost, everything: open intervals
-    separation               where coefficients, effects and ties have no finite size
+    quasi_variances          errors of abilities and of their differences
+    ability_information      what each comparison adds to abilities
     parameter_covariance     errors that allow for shared items and judges
-    profile                  intervals by the profile likelihood
-    fit                      the fit, in the terms of a model
+    joint_fit                the fit, in the terms of a model
 
 Imports: display, errors, data, core, estimators.
 """

@@ -26,7 +26,8 @@ from pairscore.core.sandwich import DyadicSums, floored_covariance
 from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.display import first_few
 from pairscore.effects.expectation_propagation import Posterior
-from pairscore.effects.rows import RowsMaximum, SingleComparisons
+from pairscore.effects.maximum_likelihood import RowsMaximum
+from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.item_table import ItemTable

@@ -40,13 +40,13 @@ from pairscore.core.normal_average import SD_CLASSES, averaged_derivatives, node
 from pairscore.core.passes import net_pass
 from pairscore.core.ties import OutcomeDerivatives, OutcomeLaw, share_of_coin
 from pairscore.core.whitening import Basis
+from pairscore.effects.design import PreparedFit
 from pairscore.effects.item_covariance import (
     Covariance,
     FormedCovariance,
     posterior_covariance,
 )
-from pairscore.effects.prepare import PreparedFit
-from pairscore.effects.rows import RowDerivatives, SingleComparisons
+from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons
 
 # Sweeps end where eta moves by less than CLOSE standard errors of one comparison and the trace of V
 # by less than STEADY of itself: tighter costs sweeps, and moves no estimate by a visible share of
@@ -124,6 +124,11 @@ class Posterior:
         if rows.rule.has_parameter:
             return 1.0
         return share_of_coin(rows.rule.link.cdf(self.eta), rows.outcome, rows.amount)
+
+    @property
+    def pair_information(self) -> np.ndarray:
+        """What is known of each pair (P): more than of coins, where ties are half wins."""
+        return self.rows.pair_information(self.derivatives) / self.share_of_coin
 
     @property
     def rough(self) -> float:

@@ -31,9 +31,9 @@ from scipy.special import ndtr
 from pairscore.core.linear_systems import conjugate_gradients
 from pairscore.core.optimise import Step, minimise, search_by_value
 from pairscore.core.ties import TieRule
-from pairscore.effects.predictor import comparison_scores, effect_columns, judges_sharpness
-from pairscore.effects.rows import scale_rows
+from pairscore.effects.linear_predictor import comparison_scores, effect_columns, judges_sharpness
 from pairscore.effects.shared_variance import own_variance, shared_variance
+from pairscore.effects.single_comparisons import scale_rows
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.penalty import SEPARATION_L2
 from pairscore.estimators.results import OF_COMPONENTS, Estimate, Fit

@@ -10,6 +10,7 @@ effects.
 import numpy as np
 
 from pairscore.core.incidence import item_incidence
+from pairscore.core.row_blocks import BLOCK_NUMBERS, whole_groups
 from pairscore.core.sandwich import (
     DyadicSums,
     floored_covariance,
@@ -19,12 +20,7 @@ from pairscore.core.sandwich import (
 from pairscore.effects.context import projection_covariance
 from pairscore.effects.expectation_propagation import Posterior
 from pairscore.effects.item_variance import ItemVariance
-from pairscore.effects.rows import (
-    BLOCK_NUMBERS,
-    Contributions,
-    SingleComparisons,
-    whole_groups,
-)
+from pairscore.effects.single_comparisons import Contributions, SingleComparisons
 from pairscore.estimators.fit_data import TableData, jackknife_of_items
 from pairscore.estimators.settings import Settings
 

@@ -3,9 +3,9 @@
 A direction of recession is one in which no comparison becomes less likely, however far one goes:
 a_m'delta >= 0 for every decided comparison, a_m being what each parameter adds to the side that
 won, and = 0 for every tie. With a tie parameter some outcomes have two such rows
-(:mod:`pairscore.effects.separation`). These directions form a cone. A sum c'theta has a finite
-interval where c'delta = 0 for all of them; one that is open at one end where c'delta has one sign;
-and none otherwise (Geyer 2009).
+(:mod:`pairscore.effects.joint_separation`). These directions form a cone. A sum c'theta has a
+finite interval where c'delta = 0 for all of them; one that is open at one end where c'delta has one
+sign; and none otherwise (Geyer 2009).
 
 Let the comparisons that some direction explains be E, and the others R. Then the cone is all of
 V g with A_E V g >= 0, where V spans what R does not see: it has interior points. So c'theta has a

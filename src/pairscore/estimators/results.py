@@ -487,7 +487,7 @@ class PanelFacts:
     allow for other judges: one less than the judges, as if they were equally busy; None for the
     normal law. ``interval_scope`` says what intervals do, in words: allow for other judges, or hold
     for those of the comparisons; empty where nobody knows who judged. ``tastes`` and ``agreement``
-    are those of :func:`pairscore.effects.judges.judge_tastes` and ``judge_agreement`` there.
+    are those of :func:`pairscore.effects.judge_slopes.judge_tastes` and ``judge_agreement`` there.
     """
 
     df_error: float | None = None

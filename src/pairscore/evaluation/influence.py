@@ -118,8 +118,8 @@ def influence(model: RankRegression) -> Influence:
     data = comparisons_of_fit(fit, "influences")
     if not fit.n_features:
         return _influence_on_abilities(fit, data)
-    from pairscore.effects.rows import information_of_rows
-    from pairscore.effects.separation import rows_at_maximum
+    from pairscore.effects.joint_separation import rows_at_maximum
+    from pairscore.effects.single_comparisons import information_of_rows
 
     rows, top = rows_at_maximum(fit, data)
     s = rows.derivatives(top.theta)
@@ -157,7 +157,7 @@ def _influence_on_abilities(fit: Fit, data: Comparisons) -> Influence:
     With A the information of these, x = A^-1 (g + B x), B what the comparisons of i add to it:
     where B is not zero, at the opponents of i and the effects, that is a small system.
     """
-    from pairscore.effects.abilities import AbilityRows
+    from pairscore.effects.ability_information import AbilityRows
 
     rows = AbilityRows(fit, data, score_differences(fit, data))
     V = rows.inverse

@@ -249,12 +249,12 @@ def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
     if fit.n_features == 0:
         squares = in_eta**2 * difference_spread(fit, data) ** 2
         if fit.effects is not None:
-            from pairscore.effects.abilities import AbilityRows
+            from pairscore.effects.ability_information import AbilityRows
 
             squares = AbilityRows(fit, data, eta).squares(in_eta, in_t)
         return _over(squares, variance)
-    from pairscore.effects.predictor import effect_columns, judges_sharpness
-    from pairscore.effects.separation import rows_at_maximum
+    from pairscore.effects.joint_separation import rows_at_maximum
+    from pairscore.effects.linear_predictor import effect_columns, judges_sharpness
 
     basis = rows_at_maximum(fit, data)[1].basis
     W = basis.transform  # whitens the information: H^-1 = W W'

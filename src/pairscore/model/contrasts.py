@@ -251,7 +251,7 @@ def coefficient_intervals(fit: Fit, level: float, method: str) -> np.ndarray:
     if method not in INTERVALS:
         raise PairscoreError(f"method is {shown(method)}; use 'wald' or 'profile'.")
     if method == "profile":
-        from pairscore.effects.profile import profile_intervals
+        from pairscore.effects.profile_likelihood import profile_intervals
 
         return profile_intervals(fit, normal_width(level))
     coef, errors = shown_coef_and_errors(fit)
@@ -334,7 +334,7 @@ def _no_joint_test(names: Iterable[Any], reason: str) -> JointTest:
 
 
 def _abilities(fit: Fit, names: Iterable[Any]) -> tuple[np.ndarray, np.ndarray] | None:
-    from pairscore.effects.abilities import named_abilities
+    from pairscore.effects.shared_variance import named_abilities
 
     return named_abilities(fit, list(names))
 

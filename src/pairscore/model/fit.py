@@ -35,7 +35,12 @@ from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.results import Estimate, Fit, ItemEffectsTest, Note
 from pairscore.estimators.ridge import RidgeCurve, choose_ridge
 from pairscore.estimators.settings import Settings
-from pairscore.model.inference import allow_for_judges, choose_inference, judge_facts
+from pairscore.model.inference import (
+    allow_for_judges,
+    choose_inference,
+    classical_abilities,
+    judge_facts,
+)
 from pairscore.model.notes import feature_notes, side_notes
 from pairscore.model.odd_data import extreme_items_of, odd_comparisons
 from pairscore.model.open_directions import (
@@ -173,7 +178,7 @@ def _new_items(data: TableData, result: Estimate) -> NewItems | None:
     law = OutcomeLaw(TieRule(settings.ties, settings.link), result.effects.tie_parameter)
     sharpness = np.ones(len(data.comparisons))
     if result.effects.judges is not None:
-        from pairscore.effects.predictor import judges_sharpness
+        from pairscore.effects.linear_predictor import judges_sharpness
 
         sharpness = judges_sharpness(data.comparisons, result.effects.judges)
     return expect_of_new_items(data, law, result, sharpness)
@@ -185,11 +190,11 @@ def estimator_of(settings: Settings, has_items: bool = True) -> Estimator:
         return fit_closed_form
     choose = settings.choose_item_effects and has_items
     if settings.by_comparison or settings.item_effects or choose:
-        from pairscore.effects.fit import fit_effects
+        from pairscore.effects.joint_fit import fit_effects
 
         return fit_effects
     if settings.side_effect and settings.inference is not None and has_items:
-        from pairscore.effects.fit import fit_with_side
+        from pairscore.effects.joint_fit import fit_with_side
 
         return fit_with_side
     return fit_likelihood
@@ -328,7 +333,7 @@ def _keep(fit_data: TableData, result: Estimate, ridge: RidgeCurve | None) -> Fi
     if fit.effects is not None:
         fit = replace(fit, effects=replace(fit.effects, df_error=fit.panel.df_error))
     if data.judge is not None and fit.settings.inference is not None:
-        from pairscore.effects.panel import judge_agreement
+        from pairscore.effects.judge_agreement import judge_agreement
 
         fit = fit.with_kept(judge_agreement=judge_agreement(data, fit.outcomes.agreement))
     if not has_items:
@@ -383,7 +388,7 @@ def ability_settings(data: TableData, settings: Settings) -> tuple[Settings, lis
         settings = replace(settings, item_effects=True, choose_item_effects=False)
         by_items = settings.inference in ("auto", "items")
         return (replace(settings, inference="model") if by_items else settings), []
-    from pairscore.effects.abilities import bound_abilities, classical_abilities
+    from pairscore.effects.graph_of_wins import bound_abilities
 
     settings, notes = classical_abilities(settings)
     bound, more = bound_abilities(data, replace(settings, item_effects=True, free_abilities=True))

@@ -6,7 +6,7 @@ from typing import Any
 from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import plural
-from pairscore.errors import FewItemsWarning
+from pairscore.errors import FewItemsWarning, PairscoreWarning
 from pairscore.estimators.agreement import linear_predictor
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.results import Estimate, Fit, Note
@@ -28,7 +28,7 @@ def allow_for_judges(data: Comparisons, settings: Settings) -> Settings:
         return settings
     kind = "items"
     if data.judge is not None and settings.method == "mle":
-        from pairscore.effects.panel import panel_of
+        from pairscore.effects.judge_panel import panel_of
 
         kind = "items+judges" if panel_of(data).is_enough else "items"
     return replace(settings, inference=kind)
@@ -43,7 +43,8 @@ def judge_facts(fit_data: TableData, result: Estimate) -> dict[str, Any]:
     data = fit_data.comparisons
     if data.judge is None or settings.inference is None:
         return {}
-    from pairscore.effects.panel import judge_tastes, panel_of
+    from pairscore.effects.judge_panel import panel_of
+    from pairscore.effects.judge_tastes import judge_tastes
 
     panel = panel_of(data)
     if not panel.n_judges:
@@ -93,6 +94,20 @@ def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[No
         )
         return wanted, [(FewItemsWarning, text)]
     return wanted, []
+
+
+def classical_abilities(settings: Settings) -> tuple[Settings, list[Note]]:
+    """Settings of a fit with a parameter for every item, whose intervals are the classical ones."""
+    if settings.inference in (None, "model"):
+        return settings, []
+    classical = replace(settings, inference="model")
+    if settings.inference in ("auto", "items"):
+        return classical, []
+    text = (
+        "intervals of abilities do not allow for judges who differ; they are the classical ones"
+        " (inference='model')."
+    )
+    return classical, [(PairscoreWarning, text)]
 
 
 def covariance_in_words(fit: Fit) -> str:

@@ -91,14 +91,14 @@ def score_differences(fit: Fit, data: Comparisons) -> np.ndarray:
         refuse_unknown_abilities(fit, scores, data.items.ids, rows)
     if fit.effects is None and fit.judges is None:
         return scores[data.left] - scores[data.right] + (fit.side_effect or 0.0)
-    from pairscore.effects.predictor import comparison_scores
+    from pairscore.effects.linear_predictor import comparison_scores
 
     return comparison_scores(scores, data, fit.effects, fit.judges)
 
 
 def difference_spread(fit: Fit, data: Comparisons) -> np.ndarray:
     """Standard deviation of what is not known of each score difference with item effects, (M,)."""
-    from pairscore.effects.predictor import judges_sharpness
+    from pairscore.effects.linear_predictor import judges_sharpness
 
     known = known_items(fit, data.items)
     if fit.item_effects is None or known is None:
@@ -138,7 +138,7 @@ def score_intervals(fit: Fit, data: Comparisons, width: float) -> tuple[np.ndarr
     low, high = np.full((2, len(data)), np.nan)
     if fit.covariance is None:
         return low, high
-    from pairscore.effects.predictor import (
+    from pairscore.effects.linear_predictor import (
         effect_columns,
         judges_sharpness,
         scores_in_context,

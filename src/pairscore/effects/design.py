@@ -1,4 +1,4 @@
-"""From settings and data to rows of single comparisons, ready to be fitted."""
+"""The design of a fit of single comparisons: rows, columns of context and sides, and the ridge."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -13,8 +13,8 @@ from pairscore.core.passes import is_whole
 from pairscore.core.ties import TieRule
 from pairscore.data.votes import refuse_missing_judges
 from pairscore.display import first_few, plural
-from pairscore.effects.predictor import context_column, judge_labels
-from pairscore.effects.rows import ENDLESS, SingleComparisons
+from pairscore.effects.linear_predictor import context_column, judge_labels
+from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
 from pairscore.errors import CollinearFeaturesWarning, PairscoreError, SeparationWarning
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import clip_start, fit_likelihood
@@ -27,7 +27,7 @@ MOST_SIDES = 300  # of judges: each is a column of the information, which is den
 
 
 @dataclass(frozen=True)
-class PreparedRows:
+class Design:
     """Rows to be fitted, who judged, and names and kinds of the effects."""
 
     rows: SingleComparisons
@@ -37,7 +37,7 @@ class PreparedRows:
 
 
 @dataclass(frozen=True)
-class PreparedFit(PreparedRows):
+class PreparedFit(Design):
     """Rows to be fitted, the fit of the pairs from which it starts, and an ``earlier`` fit to most
     of the comparisons, if there is one.
     """
@@ -77,13 +77,11 @@ def prepare_fit(data: TableData, settings: Settings, plain: Estimate | None = No
     if plain is None:
         without_sides = replace(data, keep_sides=False) if data.keep_sides else data
         plain = fit_likelihood(without_sides, replace(settings, inference=None, side_effect=False))
-    prepared = prepare_rows(data, settings, plain.determined.recession)
+    prepared = make_design(data, settings, plain.determined.recession)
     return PreparedFit(**vars(prepared), plain=plain, earlier=data.start)
 
 
-def prepare_rows(
-    data: TableData, settings: Settings, recession: Recession | None = None
-) -> PreparedRows:
+def make_design(data: TableData, settings: Settings, recession: Recession | None = None) -> Design:
     """Rows with the columns that the settings ask for, held along the directions in which the
     features alone are separated.
     """
@@ -102,7 +100,7 @@ def prepare_rows(
     ridge = _ridge(data, settings, recession, kinds)
     columns = _Columns(context, sides, judge, len(judges))
     rows = _rows(data, settings, columns, rule, ridge)
-    return PreparedRows(rows, judges, tuple(names), tuple(kinds))
+    return Design(rows, judges, tuple(names), tuple(kinds))
 
 
 def _ridge(

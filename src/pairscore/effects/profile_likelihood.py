@@ -5,8 +5,9 @@ Profile likelihoods are those of independent comparisons.
 
 import numpy as np
 
-from pairscore.effects.rows import RowsMaximum, SingleComparisons
-from pairscore.effects.separation import rows_at_maximum
+from pairscore.effects.joint_separation import rows_at_maximum
+from pairscore.effects.maximum_likelihood import RowsMaximum
+from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import PairscoreError
 from pairscore.estimators.information_criteria import kept_likelihood
 from pairscore.estimators.results import Fit, comparisons_of_fit

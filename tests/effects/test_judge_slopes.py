@@ -11,7 +11,7 @@ from scipy.special import expit
 from pairscore import RankRegression
 from pairscore.core.links import get_link
 from pairscore.core.ties import TieRule
-from pairscore.effects.judges import (
+from pairscore.effects.judge_slopes import (
     LARGEST_SPREAD,
     SMALLEST_SPREAD,
     slope_equations,

@@ -14,12 +14,12 @@ from scipy.optimize import minimize_scalar
 from pairscore.core.normal_average import averaged_derivatives, normal_grid
 from pairscore.core.ties import OutcomeLaw
 from pairscore.display import plural
+from pairscore.effects.design import PreparedFit
 from pairscore.effects.expectation_propagation import Cavities, Posterior, cavities
 from pairscore.effects.item_covariance import MOST_ENTRIES, FormedCovariance
-from pairscore.effects.panel import FEW_JUDGES
-from pairscore.effects.predictor import judge_labels
-from pairscore.effects.prepare import PreparedFit
-from pairscore.effects.rows import SingleComparisons, scale_rows
+from pairscore.effects.judge_panel import FEW_JUDGES
+from pairscore.effects.linear_predictor import judge_labels
+from pairscore.effects.single_comparisons import SingleComparisons, scale_rows
 from pairscore.errors import FewJudgesWarning, SeparationWarning
 from pairscore.estimators.results import REACH, Judges, Note
 from pairscore.estimators.settings import Settings

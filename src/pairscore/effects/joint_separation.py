@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pairscore.data.comparisons import Comparisons
-from pairscore.effects.prepare import PreparedFit, prepare_fit, prepare_rows
-from pairscore.effects.rows import ENDLESS, RowsMaximum, SingleComparisons, maximise_rows
+from pairscore.effects.design import PreparedFit, make_design, prepare_fit
+from pairscore.effects.maximum_likelihood import RowsMaximum, maximise_rows
+from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.recession import Recession, explained_by_design, least_certain
@@ -205,7 +206,7 @@ def rows_at_maximum(fit: Fit, data: Comparisons) -> tuple[SingleComparisons, Row
         effects = np.array([] if fit.side_effect is None else [fit.side_effect])
     start = np.concatenate([fit.coef, effects])
     if fit.recession is None:
-        rows = prepare_rows(given, settings).rows
+        rows = make_design(given, settings).rows
         return rows, maximise_rows(rows, start, settings.max_iter, SMALLEST_GAP)
     prepared = prepare_fit(given, settings)
     held = maximise_held(given, settings, prepared, start, SMALLEST_GAP)

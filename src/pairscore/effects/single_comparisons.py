@@ -1,6 +1,4 @@
-"""Rows of single comparisons: from settings and data to rows, their likelihood and its maximum.
-
-Each row has its context, who judged, which side, and a tie as it is.
+"""The likelihood of single comparisons, each with its context, who judged, which side, and a tie.
 
     delta = s_left - s_right + context'g       what the comparison is about
     eta   = slope_judge * delta + side          what the judge makes of it
@@ -11,7 +9,7 @@ each with a variance, which :mod:`pairscore.effects.expectation_propagation` all
 ``judges`` finds them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -19,17 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from pairscore.core.optimise import Step, minimise, search_by_value
 from pairscore.core.pair_graph import (
     Pairs,
     difference_scatter,
 )
 from pairscore.core.passes import difference_pass, net_pass
+from pairscore.core.row_blocks import BLOCK_NUMBERS, whole_groups
 from pairscore.core.ties import OutcomeDerivatives, TieRule, share_of_coin
 from pairscore.core.whitening import TOLERANCE, Basis, whitening_basis
 
-BLOCK_NUMBERS = 4_000_000  # of contributions that are held at a time: 32 MB
-LARGEST_MOVE = 0.5  # of eta in one step, up to which the loss is close to its quadratic
 Contributions = Callable[[np.ndarray], np.ndarray]
 ENDLESS = 30.0  # standard error of eta by one effect: beyond, it explains all that it touches
 
@@ -339,84 +335,6 @@ def scale_rows(values: np.ndarray, matrix: sparse.csr_array) -> sparse.csr_array
     if not matrix.shape[1]:
         return matrix
     return sparse.csr_array(sparse.diags_array(values) @ matrix)
-
-
-def whole_groups(group: np.ndarray, size: int) -> Iterator[slice]:
-    """About ``size`` rows at a time, to where a group ends; rows are sorted by ``group``."""
-    first = 0
-    while first < len(group):
-        last = group[min(first + max(size, 1), len(group)) - 1]
-        yield slice(first, first := int(np.searchsorted(group, last, side="right")))
-
-
-class RowsMaximum(NamedTuple):
-    """Where Newton's method ended, after how many ``steps``: a maximum if it ``converged``."""
-
-    theta: np.ndarray
-    basis: Basis
-    steps: int
-    converged: bool
-
-
-class RowsLossAt(NamedTuple):
-    """Loss, gradient and information at some theta."""
-
-    loss: float
-    gradient: np.ndarray
-    basis: Basis
-
-
-@dataclass(frozen=True)
-class SingleComparisonsLoss:
-    """Minus the log-likelihood as a function of theta."""
-
-    rows: SingleComparisons
-
-    def derivatives(self, theta: np.ndarray) -> RowsLossAt | None:
-        rows = self.rows
-        if not rows.rule.allowed(rows.tie(theta)):
-            return None
-        s = rows.derivatives(theta)
-        return RowsLossAt(rows.loss(s, theta), rows.gradient(s, theta), rows.basis(s))
-
-    def newton_step(self, theta: np.ndarray, here: RowsLossAt, iteration: int) -> Step:
-        direction = here.basis.solve(here.gradient)
-        gap = max(float(here.gradient @ direction), self.gap_of_near_rows(theta, direction))
-        return Step(direction, gap / self.rows.n_comparisons)
-
-    def gap_of_near_rows(self, theta: np.ndarray, direction: np.ndarray) -> float:
-        """How far the loss may fall along a step, but for comparisons that move far by it.
-
-        Of a context value of 1e8 among ones a Newton step sees nothing else, and closes a gap that
-        is soon small, long before the step is as long as the other comparisons want it.
-        """
-        rows = self.rows
-        move = rows.predictor(theta - direction) - rows.predictor(theta)
-        near = np.abs(move) <= LARGEST_MOVE
-        if near.all():
-            return 0.0
-        s = rows.derivatives(theta)
-        move = np.where(near, move, 0.0)
-        slope = float(s.eta @ move) + float(theta @ rows.ridge @ direction)
-        bend = float(s.eta_eta @ move**2) + float(direction @ rows.ridge @ direction)
-        return slope**2 / bend if bend > 0 else 0.0
-
-
-def maximise_rows(
-    rows: SingleComparisons, theta: np.ndarray, max_iter: int, tol: float
-) -> RowsMaximum:
-    """Newton's steps to the maximum."""
-    if not len(theta):  # nothing to step
-        return RowsMaximum(theta, rows.basis(rows.derivatives(theta)), 1, True)
-    loss = SingleComparisonsLoss(rows)
-    top = minimise(loss, theta, max_iter, tol, search_by_value)
-    basis = rows.basis(rows.derivatives(top.params))
-    return RowsMaximum(top.params, basis, top.n_iterations, top.converged)
-
-
-def maximum_at(rows: SingleComparisons, theta: np.ndarray) -> RowsMaximum:
-    """The maximum where theta is known to be one."""
-    return RowsMaximum(theta, rows.basis(rows.derivatives(theta)), 0, True)
 
 
 class RowsInformation(NamedTuple):

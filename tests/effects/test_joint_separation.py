@@ -10,8 +10,8 @@ from scipy.special import chdtri
 from pairscore import RankRegression, load
 from pairscore.core.links import Logit, Probit
 from pairscore.core.ties import TieRule
-from pairscore.effects import abilities
-from pairscore.effects.separation import rows_at_maximum
+from pairscore.effects.graph_of_wins import one_apart
+from pairscore.effects.joint_separation import rows_at_maximum
 from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning
 from tests import dense
 from tests.estimators.test_hard_data import SIZES, hard
@@ -262,7 +262,7 @@ def test_scores_that_are_one_apart_exist_where_a_linear_program_finds_some(seed)
     ends = np.concatenate([-np.ones((~tied).sum()), np.ones(2 * tied.sum())])
     found = linprog(np.zeros(n), A_ub=rows, b_ub=ends, bounds=(None, None))
     expected = found.status == 0
-    assert abilities.one_apart(n, left[~tied], right[~tied], left[tied], right[tied]) == expected
+    assert one_apart(n, left[~tied], right[~tied], left[tied], right[tied]) == expected
 
 
 @pytest.mark.parametrize("ties", ["rao-kupper", "davidson"])

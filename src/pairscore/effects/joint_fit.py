@@ -1,0 +1,321 @@
+"""Coefficients, context, sides, judges' slopes, ties and effects of items, estimated together.
+
+Without effects of items the likelihood of single comparisons is maximised, and slopes of judges
+step towards theirs in turn. With them everything is the posterior of
+:mod:`pairscore.effects.expectation_propagation` at the likeliest sigma^2.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pairscore.core.whitening import Basis
+from pairscore.display import plural
+from pairscore.effects.context import (
+    context_of_items,
+    in_words,
+    refuse_context_of_items,
+    widening,
+)
+from pairscore.effects.design import PreparedFit, effect_notes, prepare_fit
+from pairscore.effects.expectation_propagation import (
+    Posterior,
+    scale_of_decided_rows,
+)
+from pairscore.effects.graph_of_wins import bound_abilities, grow_with_ties, win_components
+from pairscore.effects.item_effects import kept_effects
+from pairscore.effects.item_laws import ItemLaw, JointFit, law_of_items
+from pairscore.effects.joint_separation import HeldMaximum, endless, maximise_held
+from pairscore.effects.judge_slopes import (
+    Slopes,
+    judge_notes,
+    judges_of_slopes,
+    step_slopes,
+    with_slopes,
+)
+from pairscore.effects.linear_predictor import comparison_scores
+from pairscore.effects.maximum_likelihood import RowsMaximum, maximum_at
+from pairscore.effects.open_abilities import with_open_abilities, within_components
+from pairscore.effects.parameter_covariance import parameter_covariance
+from pairscore.effects.variance_score import n_shared, variance_score
+from pairscore.errors import (
+    FewItemsWarning,
+    NotConvergedWarning,
+    PairscoreError,
+    SeparationWarning,
+    UnbeatenItemsWarning,
+)
+from pairscore.estimators.fit_data import TableData
+from pairscore.estimators.likelihood import fit_likelihood
+from pairscore.estimators.penalty import SEPARATION_L2
+from pairscore.estimators.recession import Recession
+from pairscore.estimators.results import (
+    FEWEST_ITEMS,
+    TEST_LEVEL,
+    Determined,
+    EffectEstimates,
+    Effects,
+    Estimate,
+    ItemEffects,
+    ItemEffectsTest,
+    LinearPredictor,
+    Note,
+)
+from pairscore.estimators.separation import SIDE, TIE, separation_note
+from pairscore.estimators.settings import Settings
+
+AT_MAXIMUM = 1e-7  # as `close` of sweeps to a maximum: the next step, which squares it, is rounding
+# Slopes and the rest in turn: slopes have errors of a tenth and more, of which CLOSE is a
+# hundredth; a study that takes more than ROUNDS swings for ever, and a note says so.
+CLOSE = 0.001
+ROUNDS = 40
+NOTICED = 1.01  # times the likeliest sigma^2: a smaller correction is not worth other sweeps
+FEWEST_ABILITIES = 3  # that met two opponents: two have one difference, and no variance
+NOT_SHRUNK: Note = (
+    FewItemsWarning,
+    "how far items differ cannot be estimated here, so that abilities are plain, and not shrunk.",
+)
+ALL_OPEN: Note = (
+    UnbeatenItemsWarning,
+    "the comparisons of the other items do not determine the effects of side, context or ties, so"
+    " that a ridge holds all abilities, and all their intervals are open; fit without these"
+    " effects.",
+)
+RUNAWAY = 100.0  # eta, on average, of scores without a size: strong effects have a third of it
+
+
+def fit_effects(data: TableData, settings: Settings) -> Estimate:
+    """The fit with whatever the settings ask for beside features."""
+    if settings.free_abilities:
+        return _fit_free_abilities(data, settings)
+    prepared = prepare_fit(data, settings)
+    joint = _fit_jointly(data, prepared, settings)
+    few = n_shared(prepared.rows) < FEWEST_ITEMS
+    if not data.X.shape[1] and (joint.variance is None or (few and joint.post.sigma2 == 0)):
+        settings, notes = bound_abilities(data, replace(settings, free_abilities=True), hold=True)
+        fit = _fit_free_abilities(data, settings)
+        return replace(fit, settings=settings, notes=[NOT_SHRUNK, *notes, *fit.notes])
+    if not settings.choose_item_effects:
+        return _estimate(data, settings, joint)
+    test = item_effects_test(joint)
+    if test.used:
+        chosen = replace(settings, item_effects=True)
+        fit = _estimate(data, chosen, _fit_jointly(data, prepared, chosen))
+        if fit.effects.items is not None and fit.effects.items.sigma2 > 0:
+            return replace(fit, effects=replace(fit.effects, items_test=test))
+        test = replace(test, estimate_is_zero=True)
+    needed = settings.by_comparison
+    fit = _estimate(data, settings, joint) if needed else fit_with_side(data, settings)
+    return replace(fit, effects=replace(fit.effects, items_test=test))
+
+
+def fit_with_side(data: TableData, settings: Settings) -> Estimate:
+    """The fit of pairs, and whether its side is related to the items."""
+    fit = fit_likelihood(data, settings)
+    if fit.side_effect is None or fit.determined.recession is not None:
+        return fit
+    prepared = prepare_fit(data, settings, fit)
+    alone = maximum_at(prepared.rows, np.append(fit.coef, fit.side_effect))
+    of_items = _context_of_items(settings, prepared, alone)
+    return replace(fit, effects=replace(fit.effects, context_of_items=of_items))
+
+
+def item_effects_test(joint: JointFit) -> ItemEffectsTest:
+    """Whether items differ beyond their features, by the score of sigma^2 at a fit without."""
+    rows, theta = joint.post.rows, joint.post.theta
+    if (number := n_shared(rows)) < FEWEST_ITEMS:
+        who = f"only {plural(number, 'item')}" if number else "no item"
+        return ItemEffectsTest(reason=f"{who} met two opponents")
+    if joint.endless:
+        return ItemEffectsTest(reason="some effects of comparisons have no finite size")
+    s = rows.derivatives(theta)
+    score = variance_score(rows, s, rows.basis(s))
+    seen = score.smallest_seen(TEST_LEVEL, rows.rule.link)
+    wins = 100 * float(rows.rule.link.cdf(np.array([seen]))[0])
+    return ItemEffectsTest(score.p_value, seen, wins)
+
+
+def _estimate(data: TableData, settings: Settings, joint: JointFit) -> Estimate:
+    """Everything that was found, in the terms of a model."""
+    prepared, post, d = joint.prepared, joint.post, len(joint.prepared.rows.mean)
+    theta, basis = joint.without_projected(post.theta), post.basis
+    undetermined = joint.without_projected(basis.undetermined)[d:]
+    separation = joint.held.separation
+    recession = None if separation is None else separation.recession(theta)
+    full, covariance, errors = None, None, np.full(len(theta) - d, np.nan)
+    if settings.inference is not None:
+        full = parameter_covariance(data, settings, post, joint.variance)
+        covariance = joint.without_projected(full)
+        no_error = undetermined if recession is None else undetermined | recession.touched[d:]
+        if settings.free_abilities and grow_with_ties(data, settings):
+            no_error = np.append(no_error[:-1], True)
+        errors = np.where(no_error, np.nan, np.sqrt(np.diag(covariance)[d:]))
+    effects = Effects(prepared.names, prepared.kinds, theta[d:], errors)
+    scale = scale_of_decided_rows(post, prepared.rows.amount)
+    judges = None
+    if joint.slopes is not None:
+        judges = judges_of_slopes(post, joint.slopes, prepared, scale)
+    items = None
+    scores = data.X @ theta[:d]
+    if settings.item_effects:
+        items = kept_effects(data, joint, theta[:d], full)
+        scores = scores + items.effect
+    notes = _separation_notes(data, joint, recession)
+    notes += [] if joint.top.converged else [_not_maximised(settings)]
+    notes += effect_notes(effects, undetermined, prepared.rows.usual_sizes)
+    notes += _settled_notes(settings, joint)
+    notes += judge_notes(settings, prepared.rows.n_judges, judges)
+    notes += _few_items_notes(items)
+    return Estimate(
+        settings=settings,
+        coef=theta[:d],
+        side_effect=effects.of_kind("side").get("left"),
+        covariance=covariance,
+        center=prepared.plain.center,
+        determined=Determined(
+            Basis(basis.transform[:d], basis.open_directions[:d], basis.unit[:d]),
+            recession=recession,
+            n_abilities=0 if post.averaged else data.n_independent,
+        ),
+        predictor=LinearPredictor(
+            comparison_scores(scores, data.comparisons, effects, judges), decided_scale=scale
+        ),
+        effects=EffectEstimates(
+            of_comparisons=effects if prepared.names else None,
+            judges=judges,
+            items=items,
+            context_of_items=_context_of_items(settings, prepared, joint.alone, joint),
+        ),
+        n_iterations=joint.top.steps + post.n_sweeps,
+        notes=notes,
+    )
+
+
+def _fit_jointly(data: TableData, prepared: PreparedFit, settings: Settings) -> JointFit:
+    """Theta, effects of items by their law, and slopes of judges."""
+    start = prepared.first_theta()
+    if prepared.only_features:
+        top = maximum_at(prepared.rows, start)
+        held = HeldMaximum(prepared, top, top, None)
+    else:
+        held = maximise_held(data, settings, prepared, start, settings.tol)
+    law = law_of_items(data, settings, held)
+    slopes, settled = None, True
+    if settings.judge_slopes:
+        post, slopes, settled = _fit_slopes(law, held.prepared)
+    else:
+        post = law.first_fit()
+    return replace(law.finish(post, slopes), slopes=slopes, settled=settled)
+
+
+def _fit_slopes(law: ItemLaw, prepared: PreparedFit) -> tuple[Posterior, Slopes, bool]:
+    """Steps of the judges' slopes and fits of all else in turn; whether slopes settled."""
+    post = law.start()
+    slopes, settled = None, False
+    for _ in range(ROUNDS):
+        post = law.fit(post)
+        last = np.ones(post.rows.n_judges) if slopes is None else slopes.slope
+        slopes = step_slopes(post, slopes, prepared)
+        if law.has_no_common_order(post):
+            slopes = Slopes.average(post.rows.n_judges, slopes.own[:0])
+            post = law.start()
+        post = replace(post, rows=with_slopes(post.rows, slopes))
+        settled = bool(np.max(np.abs(slopes.slope - last)) < CLOSE)
+        if settled:
+            break
+    assert slopes is not None
+    return post, slopes, settled
+
+
+def _fit_free_abilities(data: TableData, settings: Settings) -> Estimate:
+    """Abilities of items without features; open ones where they have no finite size.
+
+    A ridge holds all of them, and all are open, where the comparisons within components are none,
+    or too few for the effects that are asked for beside them.
+    """
+    component = None if settings.ridge > 0 else win_components(data)
+    if component is None or component.max() <= 0:
+        return _fit_abilities(data, settings)
+    notes = list[Note]()
+    if np.any(component == 0):
+        try:
+            within = _fit_abilities(within_components(data, component), settings)
+        except PairscoreError:  # which effects are not determined, of some comparisons
+            component = np.where(component < 0, -1, 1 + np.arange(len(component)))
+            notes = [ALL_OPEN]
+        else:
+            return with_open_abilities(data, settings, within, component)
+    ridge = replace(settings, l2=SEPARATION_L2 * data.weight_unit)
+    fit = with_open_abilities(data, settings, _fit_abilities(data, ridge), component)
+    return replace(fit, settings=settings, notes=[*notes, *fit.notes])
+
+
+def _fit_abilities(data: TableData, settings: Settings) -> Estimate:
+    """Abilities of all items at the maximum of the likelihood."""
+    prepared = prepare_fit(data, settings)
+    if not settings.ridge:
+        refuse_context_of_items(prepared.rows, prepared.names)
+    return _estimate(data, settings, _fit_jointly(data, prepared, settings))
+
+
+def _context_of_items(
+    settings: Settings, prepared: PreparedFit, alone: RowsMaximum, joint: JointFit | None = None
+) -> dict[str, dict[str, Any]]:
+    """What of context and side belongs to the items, with a sentence where there is one to say."""
+    rows, names = prepared.rows, prepared.names
+    none = not rows.context.shape[1] and not rows.sides.shape[1]
+    is_endless = endless(rows, alone) if joint is None else joint.endless
+    if none or settings.inference is None or is_endless:
+        return {}
+    found = context_of_items(rows, alone, names)
+    for column, one in enumerate(found.values()):
+        kind = prepared.kinds[column]
+        if joint is not None and joint.is_projected and not settings.side_by_judge:
+            d, q = len(rows.mean), joint.n_projected
+            one["wider"] = widening(joint.post.basis.inverse, slice(d, d + q), d + q + column)
+        one["in_words"] = in_words(names[column], one, kind, settings.item_effects)
+    return found
+
+
+def _separation_notes(data: TableData, joint: JointFit, recession: Recession | None) -> list[Note]:
+    """Those of the fit of the pairs, and which parameters have no finite size."""
+    prepared = joint.prepared
+    notes = list(prepared.plain.notes)
+    if recession is None or not recession.touched.any():
+        return notes
+    words = {("side", "left"): SIDE, ("tie", "tie"): TIE}
+    effects = zip(prepared.kinds, prepared.names, strict=True)
+    names = [words.get((kind, name), name) for kind, name in effects]
+    names = [*data.comparisons.items.feature_names, *names]
+    shown = [name for name, held in zip(names, recession.touched, strict=True) if held]
+    others = [note for note in notes if note[0] is not SeparationWarning]
+    return [separation_note(shown), *others]
+
+
+def _few_items_notes(items: ItemEffects | None) -> list[Note]:
+    if items is None or items.free or items.n_shared >= FEWEST_ITEMS:
+        return []
+    rough = "roughly known from so few items, " if items.sigma2 > 0 else ""
+    return [(FewItemsWarning, f"item effects are {rough}{items.in_words}.")]
+
+
+def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
+    notes: list[Note] = []
+    none_found = settings.item_effects and joint.variance is None and joint.post.averaged
+    if none_found and joint.endless:
+        why = "some effects of comparisons have no finite size"
+        notes.append((SeparationWarning, f"item effects are set to zero, because {why}."))
+    if not joint.settled:
+        what = "item effects and judges' slopes" if settings.item_effects else "judges' slopes"
+        text = f"{what} do not converge; fit without judge_slopes."
+        notes.append((NotConvergedWarning, text))
+    return notes
+
+
+def _not_maximised(settings: Settings) -> Note:
+    text = (
+        f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise"
+        " max_iter, add a ridge (l2), or drop an effect."
+    )
+    return NotConvergedWarning, text
