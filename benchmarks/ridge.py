@@ -8,9 +8,9 @@ Ten more, with few comparisons for each feature, are beyond the bar and have fig
 Sizes of the designs were set by rules, not by results. A study has at least 32 comparisons, so that
 each of five folds tests six or more. Where features are many it has at least ten items, because a
 score for new items is not sought from fewer; fewer items are a family of their own, with at most a
-third as many features. What was chosen in `pairscore.estimators.ridge` (the width of the prior,
-folds, deals, the design effect of groups) was chosen on studies of other seeds, among them the
-series DEVELOPMENT. The figures are those of the series PUBLISHED, which had no part in that.
+third as many features. What was chosen in `pairscore.estimators.ridge_choice` (the width of the
+prior, folds, deals, the design effect of groups) was chosen on studies of other seeds, among them
+the series DEVELOPMENT. The figures are those of the series PUBLISHED, which had no part in that.
 """
 
 import sys

@@ -15,7 +15,7 @@ from pairscore.estimators.fit_data import (
     TableData,
     leverage_whitener,
 )
-from pairscore.estimators.penalty import WEAK_L2, ridge_is_weak, ridge_penalty
+from pairscore.estimators.ridge import WEAK_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.settings import Settings
 from tests.hard_designs import NAMES, draw
 from tests.laws import GaussianStudy

@@ -18,9 +18,9 @@ from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
 from pairscore.errors import CollinearFeaturesWarning, PairscoreError, SeparationWarning
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import clip_start, fit_likelihood
-from pairscore.estimators.penalty import SEPARATION_L2
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import Effects, Estimate, Fit, Note
+from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.settings import Settings
 
 MOST_SIDES = 300  # of judges: each is a column of the information, which is dense

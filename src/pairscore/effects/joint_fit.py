@@ -48,7 +48,6 @@ from pairscore.errors import (
 )
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import fit_likelihood
-from pairscore.estimators.penalty import SEPARATION_L2
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import (
     FEWEST_ITEMS,
@@ -62,6 +61,7 @@ from pairscore.estimators.results import (
     LinearPredictor,
     Note,
 )
+from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.separation import SIDE, TIE, separation_note
 from pairscore.estimators.settings import Settings
 

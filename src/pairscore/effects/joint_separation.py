@@ -21,9 +21,9 @@ from pairscore.effects.design import PreparedFit, make_design, prepare_fit
 from pairscore.effects.maximum_likelihood import RowsMaximum, maximise_rows
 from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
 from pairscore.estimators.fit_data import TableData
-from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.recession import Recession, explained_by_design, least_certain
 from pairscore.estimators.results import Fit
+from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.separation import directions_between
 from pairscore.estimators.settings import Settings
 

@@ -35,8 +35,8 @@ from pairscore.effects.linear_predictor import comparison_scores, effect_columns
 from pairscore.effects.shared_variance import own_variance, shared_variance
 from pairscore.effects.single_comparisons import scale_rows
 from pairscore.estimators.fit_data import TableData
-from pairscore.estimators.penalty import SEPARATION_L2
 from pairscore.estimators.results import OF_COMPONENTS, Estimate, Fit
+from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.settings import Settings
 
 # An end is bracketed by doublings from 1, which reach beyond any number, and halved to the last

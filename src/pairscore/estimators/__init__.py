@@ -13,8 +13,8 @@ Start with ``closed_form``: eqs. 3-4 of the paper.
     separation     which comparisons are explained where the likelihood has no maximum
     recession      what separated comparisons say of the parameters: intervals with open ends
     null_space     directions in which no two items that met differ
-    penalty        what a ridge means on a scatter, and beside a likelihood
-    ridge          the ridge that predicts comparisons of new or of known items best
+    ridge          what l2 means on a scatter, and beside a likelihood; when it is weak
+    ridge_choice   the ridge that predicts comparisons of new or of known items best
     agreement      how a score and the comparisons agree
     information_criteria  the log-likelihood of a fit with AIC and BIC, or why it has none
     pairing        whether the pairs look random

@@ -40,7 +40,6 @@ from pairscore.estimators.fit_data import Along, FitData, FitSums, jackknife_of_
 from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.pair_sums import sum_equations
 from pairscore.estimators.pairing import pairing_note, pairing_of_data
-from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.recession import closed_recession
 from pairscore.estimators.results import (
     Determined,
@@ -49,6 +48,7 @@ from pairscore.estimators.results import (
     Note,
     UnscaledForm,
 )
+from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.separation import parameter_names, separation_note
 from pairscore.estimators.settings import Settings
 

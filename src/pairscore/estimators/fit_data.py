@@ -39,7 +39,7 @@ from pairscore.core.row_blocks import centred_blocks
 from pairscore.core.sums import Range, Sums
 from pairscore.core.whitening import whitening_basis
 from pairscore.estimators.item_table import ItemTable
-from pairscore.estimators.penalty import ridge_penalty
+from pairscore.estimators.ridge import ridge_penalty
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:

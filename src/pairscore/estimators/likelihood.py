@@ -51,9 +51,9 @@ from pairscore.estimators.fit_data import (
 )
 from pairscore.estimators.null_space import open_in_few
 from pairscore.estimators.pair_sums import PairSums, PairTask, sum_equations
-from pairscore.estimators.penalty import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.recession import recession_of, recession_of_side
 from pairscore.estimators.results import Determined, Estimate, Note
+from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.separation import (
     SIDE,
     basis_within,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
     from pairscore.estimators.information_criteria import Likelihood
     from pairscore.estimators.new_items import NewItems
-    from pairscore.estimators.ridge import RidgeCurve
+    from pairscore.estimators.ridge_choice import RidgeCurve
 
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
 RECORDED = ("sigma2", "explained", "factor", "n_shared", "posterior_sigma2")

@@ -17,7 +17,7 @@ from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.display import first_few
 from pairscore.errors import SeparatedFeaturesWarning
 from pairscore.estimators.fit_data import Cut, FitData, Gains, Selection, parameter_units
-from pairscore.estimators.penalty import SEPARATION_L2, WEAK_L2
+from pairscore.estimators.ridge import SEPARATION_L2, WEAK_L2
 
 if TYPE_CHECKING:
     from pairscore.estimators.results import Note

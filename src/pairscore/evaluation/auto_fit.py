@@ -35,7 +35,7 @@ from pairscore.data.votes import refuse_missing_judges
 from pairscore.display import html_text, plural, text_table
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import Fit, ItemEffectsTest
-from pairscore.estimators.ridge import RidgeCurve
+from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.evaluation.held_out import (
     HeldOutComparisons,

@@ -18,8 +18,8 @@ from pairscore.data.items import read_names
 from pairscore.display import did_you_mean, first_few, html_text, shown
 from pairscore.effects.open_abilities import ability_ends
 from pairscore.errors import PairscoreError, is_real
-from pairscore.estimators.penalty import WEAK_L2
 from pairscore.estimators.results import OPEN_SHARE, Effects, Fit
+from pairscore.estimators.ridge import WEAK_L2
 from pairscore.model.categories import CategoryTerm, ShownCoefficients, shown_coefficients
 from pairscore.model.inference import ITEM_ROBUST, covariance_in_words
 from pairscore.model.open_directions import is_open

@@ -46,7 +46,7 @@ from pairscore.estimators.results import (
     Judges,
     kept_types,
 )
-from pairscore.estimators.ridge import RidgeCurve
+from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.separation import SEPARATED, UNBEATEN
 from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, Wording, make_settings
 from pairscore.files.archive import (

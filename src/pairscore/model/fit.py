@@ -33,7 +33,7 @@ from pairscore.estimators.new_items import (
 )
 from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.results import Estimate, Fit, ItemEffectsTest, Note
-from pairscore.estimators.ridge import RidgeCurve, choose_ridge
+from pairscore.estimators.ridge_choice import RidgeCurve, choose_ridge
 from pairscore.estimators.settings import Settings
 from pairscore.model.inference import (
     allow_for_judges,

@@ -29,7 +29,7 @@ from pairscore.report.words import (
 )
 
 if TYPE_CHECKING:
-    from pairscore.estimators.ridge import RidgeCurve
+    from pairscore.estimators.ridge_choice import RidgeCurve
     from pairscore.report.facts import CalibrationBin, Coefficient, Effect, TieRate
     from pairscore.report.items import Bar, RankedItem
     from pairscore.report.judges import Judge

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import Fit
-from pairscore.estimators.ridge import RidgeCurve
+from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.settings import Wording
 from pairscore.evaluation.measures import CalibrationBin, calibration_bins
 from pairscore.model.contrasts import WITH_RIDGE, effect_intervals

@@ -40,8 +40,8 @@ from pairscore.estimators.likelihood import (
 )
 from pairscore.estimators.null_space import never_differing_in_sums
 from pairscore.estimators.pair_sums import Meat
-from pairscore.estimators.penalty import ridge_is_weak
 from pairscore.estimators.results import Estimate
+from pairscore.estimators.ridge import ridge_is_weak
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.model.fit import fit_of, without_decisions
 from pairscore.model.inference import choose_inference

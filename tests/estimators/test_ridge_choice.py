@@ -12,17 +12,21 @@ from scipy.special import expit
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
+from pairscore.core.moments import moments
+from pairscore.core.pair_graph import aggregate_pairs
 from pairscore.data.folds import assign_folds
 from pairscore.errors import OutlyingItemsWarning
 from pairscore.estimators.closed_form import feature_covariance, link_scale
 from pairscore.estimators.fit_data import TableData
-from pairscore.estimators.ridge import (
+from pairscore.estimators.ridge_choice import (
     COINS,
+    LARGEST_LOSS,
     PRIOR_WIDTH,
     Cells,
     LikelihoodPath,
     PairRows,
     RidgeCurve,
+    RowsWithFit,
     deal_comparisons,
     deal_groups,
     deal_items,
@@ -31,6 +35,7 @@ from pairscore.estimators.ridge import (
     number_units,
     path_of,
     ridge_of_deals,
+    ridges,
 )
 from pairscore.estimators.settings import check_settings
 from pairscore.model.fit import fit_comparisons
@@ -121,7 +126,7 @@ def test_a_closed_form_does_not_take_the_ridge_of_the_likelihood(
     method, settings, known, monkeypatch
 ):
     """Its curve is that of separate fits of its own to the comparisons that are not held out."""
-    monkeypatch.setattr("pairscore.estimators.ridge.HOPELESS", np.inf)
+    monkeypatch.setattr("pairscore.estimators.ridge_choice.HOPELESS", np.inf)
     X, votes = make_study(m=300)
     X = np.vstack([X, make_study(seed=1)[0]])  # items of no comparison, for `split`
     side = "side_effect" in settings
@@ -163,7 +168,7 @@ def test_ridges_without_hope_are_left_out_and_the_choice_stays(seed, monkeypatch
     monkeypatch.setattr(LikelihoodPath, "fit", counted)
     quick = RankRegression(l2="auto", inference=None).fit(X, votes)
     assert sum(fits) < 0.9 * 30 * len(fits)
-    monkeypatch.setattr("pairscore.estimators.ridge.HOPELESS", np.inf)
+    monkeypatch.setattr("pairscore.estimators.ridge_choice.HOPELESS", np.inf)
     assert quick.l2_ == RankRegression(l2="auto", inference=None).fit(X, votes).l2_
 
 
@@ -176,7 +181,7 @@ def test_a_ridge_that_was_given_up_early_is_not_chosen_for_an_easy_fold(l2, seed
     X, votes = make_study(seed, n=1000, d=20, m=20_000)
     model = RankRegression(l2=l2, inference=None)
     quick = model.fit(X, votes).ridge_curve_
-    monkeypatch.setattr("pairscore.estimators.ridge.HOPELESS", np.inf)
+    monkeypatch.setattr("pairscore.estimators.ridge_choice.HOPELESS", np.inf)
     whole = model.fit(X, votes).ridge_curve_
     assert quick.chosen == whole.chosen
     near = np.abs(np.log10(whole.l2 / whole.chosen)) < 1
@@ -377,8 +382,8 @@ def test_the_design_effect_is_that_of_all_couples_of_comparisons():
     expected = loss @ np.array(met) @ loss / (loss @ loss)
     assert expected > 1.2
     # the rows twice, each for a half, are the same
-    halves = [(rows.times(np.full(len(rows.win), 0.5)), params)] * 2
-    assert design_effect(path, [(rows, params)], groups, 1.0) == pytest.approx(expected)
+    halves = [RowsWithFit(rows.times(np.full(len(rows.win), 0.5)), params)] * 2
+    assert design_effect(path, [RowsWithFit(rows, params)], groups, 1.0) == pytest.approx(expected)
     assert design_effect(path, halves, groups, 1.0) == pytest.approx(expected)
 
 
@@ -634,3 +639,76 @@ def test_items_of_a_group_are_one_unit_and_others_are_alone():
     rank, used = np.array([4, 2, 0, 1, 3]), np.array([True, True, True, False, True])
     assert number_units(rank, used, None).tolist() == [3, 1, 0, -1, 2]
     assert number_units(rank, used, np.array([7, 7, -1, 7, -1])).tolist() == [1, 1, 0, -1, 2]
+
+
+# -- fits with thirty ridges side by side, against fits one by one ---------------------------------
+
+
+def make_path(seed=0, n=30, d=4, m=200):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.linspace(0.5, 3, d) + 2
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    outcome = rng.choice([1, -1], m)
+    pairs = aggregate_pairs(left, right, outcome, np.ones(m), n)
+    center = moments(X, np.bincount(left, minlength=n) + np.bincount(right, minlength=n))
+    path = LikelihoodPath.of_pairs(X, pairs, center.spread, get_link("logit"))
+    return path, PairRows.of_pairs(pairs, n), (X / center.sd, left, right, outcome)
+
+
+def test_ridges_span_six_decades_up_to_ten_times_the_largest_curvature():
+    l2 = ridges(8.0, get_link("logit"))
+    assert len(l2) == 30
+    assert l2[-1] == pytest.approx(10 * 8.0 / 4)
+    assert l2[0] == pytest.approx(l2[-1] * 1e-6)
+
+
+@pytest.mark.parametrize("small", [0, 10**9], ids=["conjugate gradients", "formed"])
+def test_every_column_is_the_fit_with_its_ridge(monkeypatch, small):
+    monkeypatch.setattr("pairscore.estimators.ridge_choice.SMALL", small)
+    path, rows, (X, left, right, outcome) = make_path()
+    found = path.predictor(rows, path.fit(rows, np.zeros((4, 30))))
+    low, high = rows.incidence.indices.reshape(-1, 2).T
+    D = outcome[:, None] * (X[left] - X[right])
+    for place in (0, 12, 20, 29):
+        l2 = path.l2[place]
+
+        def loss(beta, l2=l2):
+            return np.logaddexp(0, -D @ beta).sum() + 0.5 * l2 * beta @ beta
+
+        beta = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-6}).x
+        expected = (X @ beta)[low] - (X @ beta)[high]
+        np.testing.assert_allclose(found[:, place], expected, atol=0.01)
+
+
+def test_a_side_of_which_nothing_is_known_does_not_stop_the_fit():
+    path, rows, _ = make_path()
+    idle = replace(rows, extra=np.zeros((len(rows.win), 1)))
+    found = path.fit(idle, np.zeros((5, 30)))
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found[:4], path.fit(rows, np.zeros((4, 30))), atol=1e-8)
+
+
+def test_no_comparison_loses_more_than_the_largest_loss():
+    path, rows, _ = make_path()
+    far = np.full((4, 1), 1e6)
+    number = rows.win + rows.lose
+    assert path.held_out_loss(rows, far)[0] <= LARGEST_LOSS * number.sum() + 1e-9
+    nothing = np.zeros((4, 1))
+    assert path.held_out_loss(rows, nothing)[0] == pytest.approx(np.log(2) * number.sum())
+    assert not path.surplus(rows, nothing).any()
+    assert path.surplus(rows, far).max() > 100
+    assert pytest.approx(-np.log(COINS / 2)) == LARGEST_LOSS
+
+
+def test_newtons_equations_are_solved_where_conjugate_gradients_do_not_end(monkeypatch):
+    path, rows, _ = make_path()
+    here = path.derivatives(rows, path.l2, np.ones((4, 30)))
+    exact = path._solve(rows, here, path.l2)
+    monkeypatch.setattr("pairscore.estimators.ridge_choice.MAX_PRODUCTS", 1)
+    monkeypatch.setattr("pairscore.estimators.ridge_choice.PRECISION", 1e-6)
+    np.testing.assert_allclose(path._solve_roughly(rows, here, path.l2), exact, rtol=1e-9)
+    monkeypatch.setattr(
+        "pairscore.estimators.ridge_choice.SMALL", 4 * 30 * 7
+    )  # a few rows at a time
+    np.testing.assert_allclose(path._solve(rows, here, path.l2), exact, rtol=1e-9)
