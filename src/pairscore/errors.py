@@ -1,8 +1,8 @@
 """What pairscore raises and warns with, and checks of single numbers.
 
-Every message is one sentence that says what is wrong, how much of it there is, and what to do. It
-names settings as Python does (``method='mle'``); the command line translates them into its options.
-Nothing here imports NumPy, so that commands which only print help stay fast.
+Every message says what is wrong, how much of it there is, and what to do; settings stand in it as
+data (:mod:`pairscore.messages`). ``str`` words it for Python, and other front ends word it
+themselves. Nothing here imports NumPy, so that commands which only print help stay fast.
 """
 
 import sys
@@ -14,6 +14,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from pairscore.display import first_few, first_rows, plural, shown
+from pairscore.messages import Message, Piece, Setting, Text, Words, in_python
 from pairscore.passwords import without_password
 
 NO_NUMBER = "not a number"  # the reason why a cell is bad
@@ -22,14 +23,44 @@ SHOWN_ROWS = 20  # bad rows of a file that the message lists
 SMALLEST_PERCENTAGE = 2  # from here on a share is taken for a percentage
 
 
-class PairscoreError(ValueError):
-    """The input cannot be used as it is; the message says why and what to do.
+class Worded:
+    """What is raised or warned with: a message, which each front end words for its users.
 
-    No message has a password or a key of an address, wherever the address comes from.
+    No wording has a password or a key of an address, wherever the address comes from.
+
+    Parameters
+    ----------
+    problem
+        What is wrong, and how much of it there is; or a whole :class:`~pairscore.messages.Message`.
+    remedy
+        What to do: one text, or several that would each do. A front end leaves out those that name
+        a setting which it does not have.
     """
 
+    def __init__(self, problem: Piece, remedy: Piece | Sequence[Piece] = ()):
+        self.message = Message.of(problem, remedy)
+        self.args: tuple[Any, ...] = (self.worded(),)  # what ``repr`` shows
+
+    def worded(self, words: Words = in_python) -> str:
+        """The message for one front end."""
+        return without_password(self.message.worded(words))
+
     def __str__(self) -> str:
-        return without_password(super().__str__())
+        return self.worded()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message,), vars(self)
+
+
+class PairscoreError(Worded, ValueError):
+    """The input cannot be used as it is; the message says why and what to do."""
+
+
+class CallError(PairscoreError):
+    """A call is wrong in a way that only Python has: an argument without an option, an object.
+
+    No command makes such a call.
+    """
 
 
 class NoAnswerError(PairscoreError):
@@ -46,9 +77,12 @@ class EmptyColumnsError(PairscoreError):
     def __init__(self, names: Sequence[str]):
         self.names = list(names)
         super().__init__(
-            f"{plural(len(names), 'column')} without any value: {first_few(map(repr, names))};"
-            " leave them out of the table."
+            f"{plural(len(names), 'column')} without any value: {first_few(map(repr, names))}",
+            f"leave {'it' if len(names) == 1 else 'them'} out: " + Setting("exclude", self.names),
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.names,)
 
 
 @dataclass(frozen=True)
@@ -84,15 +118,21 @@ class OtherCaseError(PairscoreError):
 class BadRowsError(PairscoreError):
     """A file has rows that cannot be read.
 
-    ``rows`` has all of them as :class:`BadRow`; the message shows the first twenty. ``hint`` says
-    what to do about them.
+    ``rows`` has all of them as :class:`BadRow`; the message shows the first twenty. ``remedy``
+    says what to do about them.
     """
 
-    def __init__(self, file: str, rows: Sequence[BadRow], hint: str = ""):
+    def __init__(self, file: str, rows: Sequence[BadRow], remedy: Piece | Sequence[Piece] = ()):
         self.file, self.rows = file, tuple(rows)
-        them = "it" if len({row.line for row in self.rows}) == 1 else "them"
-        self.hint = hint or f"correct or remove {them}{self._missing()}"
-        super().__init__(file, self.rows, hint)  # pickle calls the constructor with these
+        n_lines = len({row.line for row in self.rows})
+        them = "it" if n_lines == 1 else "them"
+        super().__init__(
+            f"{file!r} has {plural(n_lines, 'bad row')}",
+            remedy or [f"correct or remove {them}", *self._if_missing()],
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.file, self.rows, self.message.remedies)
 
     @property
     def words(self) -> list[str]:
@@ -100,21 +140,21 @@ class BadRowsError(PairscoreError):
         words = [row.text.strip() for row in self.rows if row.reason == NO_NUMBER]
         return [*dict.fromkeys(words)] if len(words) == len(self.rows) else []
 
-    def _missing(self) -> str:
+    def _if_missing(self) -> list[Text]:
         """How to say that entries mean a missing number, where they are a few words."""
         words = [word for word in self.words if word and "\n" not in word]
         if not 0 < len(words) <= MOST_WORDS:
-            return ""
+            return []
         is_one = len(self.rows) == 1
         stand = "it stands for a missing value" if is_one else "they stand for missing values"
-        return f", or, if {stand}, pass na={words!r}"
+        return ["pass " + Setting("na", words) + f" if {stand}"]
 
-    def __str__(self) -> str:
+    def worded(self, words: Words = in_python) -> str:
+        """The message for one front end, with the first rows below it."""
         lines = [str(row) for row in self.rows[:SHOWN_ROWS]]
         more = [f"and {len(self.rows) - SHOWN_ROWS} more"] if len(self.rows) > SHOWN_ROWS else []
-        count = plural(len({row.line for row in self.rows}), "bad row")
-        file = without_password(self.file)
-        return "\n  ".join([f"{file!r} has {count}; {self.hint}:", *lines, *more])
+        head = without_password(self.message.clause(words))
+        return "\n  ".join([f"{head}:", *lines, *more])
 
 
 class BadEntriesError(PairscoreError):
@@ -122,8 +162,8 @@ class BadEntriesError(PairscoreError):
 
     Parameters
     ----------
-    what, remedy
-        The two halves of the message, which shows the first few entries.
+    problem, remedy
+        The message, which shows the first few entries.
     table
         ``"items"`` or ``"votes"``.
     entries
@@ -135,22 +175,38 @@ class BadEntriesError(PairscoreError):
 
     def __init__(
         self,
-        what: str,
-        remedy: str,
+        problem: Piece,
+        remedy: Piece | Sequence[Piece],
         table: str,
         entries: Sequence[tuple[int, str, object]],
         reason: str,
     ):
-        self.what, self.remedy, self.table = what, remedy, table
-        self.entries, self.reason = tuple(entries), reason
-        super().__init__(what, remedy, table, self.entries, reason)  # as in BadRowsError
+        self.table, self.entries, self.reason = table, tuple(entries), reason
+        super().__init__(problem, remedy)
 
-    def __str__(self) -> str:
-        return f"{self.what}; {self.remedy}."
+    def __reduce__(self) -> tuple[Any, ...]:
+        message = self.message
+        given = message.problem, message.remedies, self.table, self.entries, self.reason
+        return type(self), given
+
+    def with_entries(
+        self, entries: Sequence[tuple[int, str, object]], reason: str | None = None
+    ) -> "BadEntriesError":
+        """The same error of other entries, and perhaps for another reason."""
+        message, reason = self.message, reason or self.reason
+        return BadEntriesError(message.problem, message.remedies, self.table, entries, reason)
+
+    def with_remedies(self, remedies: Sequence[Piece]) -> "BadEntriesError":
+        """The same error with other advice."""
+        problem = self.message.problem
+        return BadEntriesError(problem, remedies, self.table, self.entries, self.reason)
 
 
 def bad_entries(
-    what: str, remedy: str, places: Mapping[str, tuple[Iterable[Any], list[Any]]], reason: str
+    problem: str,
+    remedy: Piece | Sequence[Piece],
+    places: Mapping[str, tuple[Iterable[Any], list[Any]]],
+    reason: str,
 ) -> BadEntriesError:
     """The error for entries of the votes; ``places`` has rows and values of each bad column."""
     rows, values = next(iter(places.values()))
@@ -159,11 +215,25 @@ def bad_entries(
         for column, (rows, values) in places.items()
         for row, value in zip(rows, values, strict=True)
     ]
-    return BadEntriesError(f"{what}: {first_rows(rows, values)}", remedy, "votes", entries, reason)
+    shown_rows = first_rows(rows, values)
+    return BadEntriesError(f"{problem}: {shown_rows}", remedy, "votes", entries, reason)
 
 
-class PairscoreWarning(UserWarning):
-    """The fit went on, but the reader of its numbers should know something."""
+class PairscoreWarning(Worded, UserWarning):
+    """The fit went on, but the reader of its numbers should know something.
+
+    Two warnings of one class and one message are equal.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PairscoreWarning)
+            and type(self) is type(other)
+            and self.message == other.message
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), str(self)))
 
 
 class CollinearFeaturesWarning(PairscoreWarning):
@@ -222,12 +292,15 @@ class RoundNeededWarning(NotConvergedWarning):
     """Every site has to make sums at the merged model, and these are merged again."""
 
 
-def warn_caller(text: str, category: type[PairscoreWarning] = PairscoreWarning) -> None:
+def warn_caller(
+    warning: PairscoreWarning | str, category: type[PairscoreWarning] = PairscoreWarning
+) -> None:
     """Warn of something where a user's own code called pairscore."""
+    warning = category(warning) if isinstance(warning, str) else warning
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pairscore."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, category, stacklevel=level)
+    warnings.warn(warning, stacklevel=level)
 
 
 # -- single numbers --------------------------------------------------------------------------------
@@ -245,7 +318,7 @@ def number_between(value: Any, name: str, low: float, high: float, remedy: str) 
     (``remedy``, such as "a share from 0 to 1"). NaN is between no limits.
     """
     if not is_real(value) or not low <= value <= high:
-        raise PairscoreError(f"{name} is {shown(value)}; use {remedy}.")
+        raise PairscoreError(Setting(name) + f" is {shown(value)}", f"use {remedy}")
     return float(value)
 
 
@@ -253,8 +326,8 @@ def share_up_to(value: Any, name: str, limit: float, what: str) -> float:
     """A share from 0 to ``limit``, as a float; a percentage gets a hint. ``what`` is shared."""
     if not is_real(value) or not 0 <= value <= limit:
         raise PairscoreError(
-            f"{name} is {value!r}; use a share of {what} from 0 to {limit:g}."
-            f"{share_meant(value, limit)}"
+            Setting(name) + f" is {value!r}",
+            f"use a share of {what} from 0 to {limit:g}.{share_meant(value, limit)}",
         )
     return float(value)
 
@@ -279,7 +352,7 @@ def share_meant(value: Any, limit: float = 1.0) -> str:
 def positive_number(value: Any, name: str) -> float:
     """A finite number above zero, as a float; otherwise a PairscoreError names the setting."""
     if not is_real(value) or not 0 < value < inf:
-        raise PairscoreError(f"{name} is {shown(value)}; use a number above 0.")
+        raise PairscoreError(Setting(name) + f" is {shown(value)}", "use a number above 0")
     return float(value)
 
 
@@ -289,5 +362,5 @@ def whole_number(value: Any, name: str) -> int:
     ``2.0`` is refused, because it has the type of a measurement and not of a count.
     """
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise PairscoreError(f"{name} is {shown(value)}; use a whole number from 1.")
+        raise PairscoreError(Setting(name) + f" is {shown(value)}", "use a whole number from 1")
     return int(value)

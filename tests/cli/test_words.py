@@ -131,7 +131,7 @@ SENTENCES = {
     "rank votes.csv items.csv": "a table and not a model; give the model first, then the tables.",
     "fit items.csv sides.csv -o n.npz": "no two columns of the comparisons have ids of the items",
     "fit empty.csv votes.csv --missing mean-with-flag -o n.npz": (
-        "1 column without any value: 'height'; leave them out: --exclude NAME."
+        "1 column without any value: 'height'; leave it out: --exclude height."
     ),
     "fit items.csv votes.csv --features style -o n.npz": "or use --categorical in the fit.",
     "compare items.csv votes.csv --folds 40": "--folds is 40",

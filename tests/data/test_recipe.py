@@ -362,7 +362,7 @@ def test_messages_name_settings_and_not_options():
     items, votes = gappy()
     with pytest.raises(PairscoreError) as caught:
         RankRegression(missing="mean-with-flag").fit(items.assign(b=np.nan), votes)
-    assert str(caught.value) == ("1 column without any value: 'b'; leave them out of the table.")
+    assert str(caught.value) == ("1 column without any value: 'b'; leave it out: exclude=['b'].")
     with pytest.raises(PairscoreError, match=r"or make a text column 0/1 columns; to rank"):
         RankRegression(missing="mean-with-flag").fit(items[["id"]], votes)
 

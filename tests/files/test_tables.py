@@ -219,8 +219,8 @@ def test_all_bad_rows_are_kept_and_twenty_shown(tmp_path):
     ]
     lines = str(caught.value).splitlines()
     assert lines[0].endswith(
-        "table.csv' has 30 bad rows; correct or remove them, or, if they stand for missing values,"
-        " pass na=['bad']:"
+        "table.csv' has 30 bad rows; correct or remove them, or pass na=['bad'] if they stand for"
+        " missing values:"
     )
     assert (len(lines), lines[-1]) == (22, "  and 10 more")
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)

@@ -17,7 +17,7 @@ Nothing heavy is imported before a command runs: ``pairscore --help`` does witho
 rank, update and plan do without scikit-learn, scipy.stats and scipy.optimize.
 
 Imports: display, passwords, errors, choices, metrics, records, parallel, data, files, estimators,
-model, theory, streaming, evaluation, planning, report, paper.
+model, theory, streaming, evaluation, planning, report, paper, messages.
 """
 
 from pairscore.cli.commands import main

@@ -39,7 +39,7 @@ from pairscore.cli.report import report
 from pairscore.cli.reproduce import reproduce
 from pairscore.cli.simulate import simulate
 from pairscore.cli.sites import merge, stats
-from pairscore.cli.words import translate
+from pairscore.cli.words import worded
 from pairscore.errors import NoAnswerError, PairscoreError
 
 IS_COMPILED = find_spec("pairscore.core._kernels") is not None
@@ -200,7 +200,7 @@ def error_sentence(error: Exception) -> str:
     if isinstance(error, OSError):
         reason = error.strerror or error
         return f"something could not be read or written ({reason}); check the disk and the paths."
-    return translate(str(error))
+    return worded(error) if isinstance(error, PairscoreError) else str(error)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -67,7 +67,12 @@ def list_bad_rows(output: Path | None, decimal: str | None = None) -> Iterator[N
     """
     from pairscore.errors import BadRowsError
     from pairscore.files.atomic import is_device
-    from pairscore.files.faults import BadFilesError, is_bad_rows, write_bad_rows
+    from pairscore.files.faults import (
+        BadFilesError,
+        SeveralFaultsError,
+        is_bad_rows,
+        write_bad_rows,
+    )
 
     # nobody looks for a list in /dev
     has_list = output is not None and str(output) != "-" and not is_device(output)
@@ -77,14 +82,14 @@ def list_bad_rows(output: Path | None, decimal: str | None = None) -> Iterator[N
     except (BadRowsError, BadFilesError) as error:
         errors = error.errors if isinstance(error, BadFilesError) else [error]
         if has_list and path.exists() and not is_bad_rows(path):
-            raise PairscoreError(
-                f"{error}\nAll of them would be listed in {str(path)!r}, but that has something"
-                " else in it; move it away."
-            ) from error
+            told = PairscoreError(
+                f"All of them would be listed in {str(path)!r}, but that has something else in it",
+                "move it away",
+            )
+            raise SeveralFaultsError([error, told]) from error
         if has_list and write_bad_rows(errors, path, decimal):
-            raise PairscoreError(
-                f"{error}\nAll of them are in {str(path)!r}; nothing else was written."
-            ) from error
+            told = PairscoreError(f"All of them are in {str(path)!r}; nothing else was written")
+            raise SeveralFaultsError([error, told]) from error
         raise
     if has_list and is_bad_rows(path):
         with suppress(OSError):

@@ -310,8 +310,6 @@ def wording_settings(given: dict[str, Any]) -> dict[str, Any]:
 
 def columns_given(given: dict[str, Any]) -> dict[str, Any]:
     """Columns of items and comparisons that options name."""
-    from pairscore.cli.options import split_names
-
     names = (*VOTE_COLUMNS, "id")
     columns: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
     lists = {name: split_names(given[name]) for name in ("features", "exclude")}

@@ -12,9 +12,10 @@ from typing import Any
 
 import click
 
-from pairscore.cli.words import na_option, translate
+from pairscore.cli.words import na_option, worded
 from pairscore.display import first_few, visible
-from pairscore.errors import MOST_WORDS, ColumnFoundWarning, PairscoreWarning
+from pairscore.errors import MOST_WORDS, ColumnFoundWarning, PairscoreWarning, Worded
+from pairscore.messages import Piece
 from pairscore.passwords import without_password
 
 
@@ -61,15 +62,15 @@ def show_text(text: str) -> None:
     echo(folded(text, terminal_width()))
 
 
-def show_warnings(texts: Iterable[str]) -> None:
+def show_warnings(warned: Iterable[Worded | str]) -> None:
     """Print what a fit warns of, each once, in the words of the command line."""
-    for text in dict.fromkeys(texts):
-        echo(f"Warning: {translate(text)}", err=True)
+    for warning in dict.fromkeys(warned):
+        echo(f"Warning: {worded(warning)}", err=True)
 
 
-def show_note(text: str) -> None:
+def show_note(said: Worded | Piece) -> None:
     """Print what is good to know, in the words of the command line."""
-    echo(f"Note: {translate(text)}", err=True)
+    echo(f"Note: {worded(said)}", err=True)
 
 
 def show_unused_columns(items: Any) -> None:
@@ -108,21 +109,21 @@ def show_unused_columns(items: Any) -> None:
 
 
 @contextmanager
-def collect_warnings() -> Iterator[list[str]]:
+def collect_warnings() -> Iterator[list[PairscoreWarning]]:
     """Collect what the library warns of, and ignore what others do; columns found are notes."""
-    texts: list[str] = []
+    found: list[PairscoreWarning] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", PairscoreWarning)
-        yield texts
+        yield found
     for warning in caught:
-        if issubclass(warning.category, ColumnFoundWarning):
-            show_note(str(warning.message))
-        else:
-            texts.append(str(warning.message))
+        if isinstance(warning.message, ColumnFoundWarning):
+            show_note(warning.message)
+        elif isinstance(warning.message, PairscoreWarning):
+            found.append(warning.message)
 
 
-def show_notes(texts: Iterable[str]) -> None:
+def show_notes(texts: Iterable[Worded | Piece]) -> None:
     """Print notes that were held back, each once."""
     for text in dict.fromkeys(texts):
         show_note(text)

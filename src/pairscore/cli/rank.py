@@ -36,10 +36,10 @@ from pairscore.cli.printing import (
     show_text,
 )
 from pairscore.cli.progress import stage
-from pairscore.cli.words import na_option
 from pairscore.display import plural
 from pairscore.errors import NO_NUMBER, BadEntriesError, PairscoreError
 from pairscore.files.source import Unsaid
+from pairscore.messages import Message, Setting, join
 
 if TYPE_CHECKING:
     from pairscore.errors import BadRow, BadRowsError
@@ -229,7 +229,7 @@ class Unscored:
         """Say first how many items were left out, then which, and why."""
         if not self.rows:
             return
-        from pairscore.data.recipe import LEAVE_OUT
+        from pairscore.data.recipe import remedies_of_items
         from pairscore.files.faults import write_bad_rows
         from pairscore.files.write import is_xlsx
 
@@ -245,7 +245,7 @@ class Unscored:
             f" {'is' if n == 1 else 'are'} not in the ranking:\n  " + "\n  ".join(lines)
         )
         show_notes(
-            f"{error.rows[0].reason}: {error.hint.partition(LEAVE_OUT)[0]}."
+            Message.of(f"{error.rows[0].reason}: " + join(", or ", remedies_of_items(error)))
             for error in self.errors
         )
         if output is not None and str(output) != "-" and not is_xlsx(output):
@@ -414,7 +414,7 @@ def words_as_faults(pieces: Any, words: dict[tuple[int, str], str]) -> list[BadE
         return []
     texts = [*dict.fromkeys(str(text) for _, _, text in entries)]
     what = f"{plural(len(entries), 'feature value', verb='is')} not a number"
-    remedy = f"if they mean that a value is missing, {na_option(texts)} says so"
+    remedy = "if they mean that a value is missing, give " + Setting("na", texts)
     return [BadEntriesError(what, remedy, "items", entries, "not a number")]
 
 
@@ -426,7 +426,7 @@ def without_entries(
     for fault in faults:
         entries = [entry for entry in fault.entries if entry[:2] not in known]
         if entries:
-            yield BadEntriesError(fault.what, fault.remedy, fault.table, entries, fault.reason)
+            yield fault.with_entries(entries)
 
 
 def items_unscored(faults: list[BadEntriesError], pieces: Any) -> Unscored:
@@ -448,6 +448,7 @@ def items_unscored(faults: list[BadEntriesError], pieces: Any) -> Unscored:
             for (row, column, value), (line, _) in zip(fault.entries, lines, strict=True)
         ]
         rows += bad
-        errors.append(BadRowsError(pieces.table.source.shown, [of for _, of in bad], fault.remedy))
+        of_file = [of for _, of in bad]
+        errors.append(BadRowsError(pieces.table.source.shown, of_file, fault.message.remedies))
     ids = {row: names[row] for row in sorted({row for row, _ in rows})}
     return Unscored(ids, sorted(rows, key=lambda one: one[0]), errors)

@@ -19,10 +19,14 @@ Messages of the library name settings as Python does. This is the one place that
 
 import re
 from ast import literal_eval
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from shlex import quote
+from typing import Any
 
 import click
+
+from pairscore.errors import Worded
+from pairscore.messages import UNSET, Action, Message, Part, Piece, Setting, Value, plain_value
 
 PHRASES = {
     "fit_stream reads it": "pairscore fit --stream reads it",
@@ -137,8 +141,7 @@ def _as_na(found: re.Match[str]) -> str:
 
 def na_option(words: Iterable[str]) -> str:
     """The option that names words for missing values."""
-    cells = [f'"{word}"' if "," in word else word for word in words]
-    return f"--na {quote(','.join(cells))}"
+    return f"--na {quote(_cells(words))}"
 
 
 def _as_words(line: str, name: str) -> str:
@@ -172,3 +175,96 @@ def _options_of(command: click.Command) -> dict[str, tuple[str, bool]]:
         for option in command.params
         if isinstance(option, click.Option) and option.name
     }
+
+
+# -- settings of messages --------------------------------------------------------------------------
+
+# by setting, or setting with its value: the option that has another name
+OTHER_NAMES: dict[str | tuple[str, Any], str] = {
+    "item_groups": "group",
+    "n_splits": "folds",
+    "n_jobs": "threads",
+    "n_judges": "judges",
+    "votes": "comparisons",
+    ("side_effect", "judges"): "side_by_judge",
+}
+# what a command does where Python calls a function
+ACTIONS = {
+    "fit_stream": "pairscore fit --stream",
+}
+
+
+def in_options(part: Part) -> str | None:
+    """A setting as the option of a command, such as ``--method mle``; None if no command has it.
+
+    ``compare`` has the settings of models as words, such as ``judge-slopes=yes``.
+    """
+    match part:
+        case Action(name):
+            return ACTIONS.get(name)
+        case Value(value):
+            return plain_value(value)
+        case Setting(name, value):
+            known = parameters()
+            param = known.get(_other_name(name, value), known.get(name))
+            if isinstance(param, click.Argument):
+                return param.human_readable_name.rstrip(".")
+            if isinstance(param, click.Option):
+                return _as_assigned(param, value)
+            if name in known:  # of a model of `compare`
+                word = name.replace("_", "-")
+                return word if value is UNSET else f"{word}={_as_cells(value)}"
+    return None
+
+
+def _other_name(name: str, value: Any) -> str:
+    with_value = (name, value) if isinstance(value, str) else name
+    return OTHER_NAMES.get(with_value, OTHER_NAMES.get(name, name))
+
+
+def parameters() -> dict[str, click.Parameter | None]:
+    """Options and arguments by the name that commands have for them in Python.
+
+    Those of the command that runs come first; others may be named too, as those of the fit are by
+    the commands that use a model. None is a setting of a model, where these are words.
+    """
+    root = click.get_current_context().find_root()
+    commands = root.command.commands if isinstance(root.command, click.Group) else {}
+    known = {
+        name: {param.name: param for param in command.params if param.name}
+        for name, command in commands.items()
+    }
+    here = known.get(root.invoked_subcommand or "", {})
+    all_known: dict[str, click.Parameter | None] = {}
+    for of_command in (*known.values(), here):
+        all_known |= of_command
+    if "models" in here:
+        all_known |= {name: None for name in known["fit"] if name not in here}
+    return all_known
+
+
+def _as_assigned(option: click.Option, value: Any) -> str | None:
+    """An option with its value, ready for a shell."""
+    name = max(option.opts, key=len)
+    if value is UNSET or value is True or (option.is_flag and value is not False):
+        return name
+    return None if value is False else f"{name} {quote(_as_cells(value))}"
+
+
+def _as_cells(value: Any) -> str:
+    """A value as an option takes it: lists and codes with commas."""
+    if isinstance(value, Mapping):
+        return _cells(f"{'' if key is None else key}={one}" for key, one in value.items())
+    return _cells(value) if isinstance(value, list | tuple) else plain_value(value)
+
+
+def _cells(words: Iterable[str]) -> str:
+    return ",".join(f'"{word}"' if "," in word else word for word in words)
+
+
+def worded(said: Worded | Piece) -> str:
+    """What the library says, in the words of the command line."""
+    if isinstance(said, str):
+        return translate(said)
+    said = said if isinstance(said, Worded) else Message.of(said)
+    return translate(said.worded(in_options))

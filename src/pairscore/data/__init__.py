@@ -14,5 +14,5 @@ Start with ``comparisons``: what a fit is given. The others in the order of the 
     splitters     cross-validation that holds out items
     on_items      scikit-learn's transformers on the items of comparisons
 
-Imports: display, errors, choices.
+Imports: display, errors, choices, messages.
 """

@@ -425,7 +425,7 @@ def with_same_ids(fault: BadEntriesError, ids: Sequence[Any]) -> BadEntriesError
         return fault
     shared = {value for _, _, value in fault.entries}
     entries = [(row, ID_COLUMN, id) for row, id in enumerate(ids) if id in shared]
-    return BadEntriesError(fault.what, fault.remedy, "items", entries, "an id of several items")
+    return fault.with_entries(entries, "an id of several items")
 
 
 def _refuse_lists(names: list[Any]) -> None:

@@ -9,7 +9,7 @@ such as ``features=["a", "b"]`` and ``squares=["a"]``, those of ``pairscore fit`
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -45,21 +45,35 @@ from pairscore.data.tables import (
 )
 from pairscore.data.votes import LAYOUTS, NO_SIDES
 from pairscore.display import did_you_mean, first_few, plural
-from pairscore.errors import BadEntriesError, EmptyColumnsError, PairscoreError, warn_caller
+from pairscore.errors import (
+    BadEntriesError,
+    EmptyColumnsError,
+    PairscoreError,
+    Worded,
+    warn_caller,
+)
+from pairscore.messages import Piece, Setting, Text, either
 
 MAX_LEVELS = 1000
 NO_LEVEL = -1
 UNKNOWN_LEVEL = -2
 LIST_SETTINGS = {"features", "exclude", "categorical", "squares", "interactions"}
-LEAVE_OUT = ", or leave these items out"  # where a remedy has it, no other words but of this follow
-GAP_REMEDIES = {
-    "mean-with-flag": "no value was missing there in the fit, so it has no flag for them: fill them"
-    f" in{LEAVE_OUT}",
-    "item-effect": f"the fit has no effect for these items: fill in their values{LEAVE_OUT}",
-    "new": f"fill them in{LEAVE_OUT}, as a fit with missing='drop-items' does",
+LEAVE_OUT = Text.of("leave these items out")  # a remedy of which not every caller has need
+LEAVE_OUT_AS_FIT = LEAVE_OUT + ", as a fit with " + Setting("missing", "drop-items") + " does"
+GAP_REMEDIES: dict[str, Sequence[Piece]] = {
+    "mean-with-flag": (
+        "no value was missing there in the fit, so it has no flag for them: fill them in",
+        LEAVE_OUT,
+    ),
+    "item-effect": (
+        "the fit has no effect for these items: fill in their values",
+        LEAVE_OUT,
+    ),
+    "new": ("fill them in", LEAVE_OUT_AS_FIT),
     "refuse": (
-        "fill in the missing values, or fit with missing='drop-items', missing='mean-with-flag' or"
-        " missing='item-effect'"
+        "fill in the missing values",
+        "fit with "
+        + either([Setting("missing", rule) for rule in MISSING_RULES if rule != "refuse"]),
     ),
 }
 
@@ -410,13 +424,13 @@ def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarra
             f" {first_few(map(repr, dict.fromkeys(found)))}"
         )
         known = first_few(map(repr, levels), 8)
-        remedy = f"known levels: {known}; include such items in the fit{LEAVE_OUT}"
+        remedy = f"fit again with such items (known levels: {known})", LEAVE_OUT
         entries = [(int(row), name, level) for row, level in zip(unknown, found, strict=True)]
         raise BadEntriesError(what, remedy, "items", entries, reason)
     return np.where(codes[:, None] == NO_LEVEL, np.nan, codes[:, None] == np.arange(len(levels)))
 
 
-def _refuse_gaps(rows_by_column: dict[str, np.ndarray], ids: Any, remedy: str) -> None:
+def _refuse_gaps(rows_by_column: dict[str, np.ndarray], ids: Any, remedy: Sequence[Piece]) -> None:
     entries = [(int(row), name, None) for name, rows in rows_by_column.items() for row in rows]
     count = plural(len(entries), "feature value", verb="is")
     by_column = [
@@ -425,6 +439,11 @@ def _refuse_gaps(rows_by_column: dict[str, np.ndarray], ids: Any, remedy: str) -
     ]
     what = f"{count} missing, by column (how many: first ids): {first_few(by_column, 20)}"
     raise BadEntriesError(what, remedy, "items", entries, "missing")
+
+
+def remedies_of_items(error: Worded) -> list[Text]:
+    """What may be done about entries of items, but for leaving these items out."""
+    return [one for one in error.message.remedies if one not in (LEAVE_OUT, LEAVE_OUT_AS_FIT)]
 
 
 # -- a recipe for a table --------------------------------------------------------------------------

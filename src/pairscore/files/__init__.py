@@ -25,7 +25,7 @@ Start with ``tables``, which has ``read_table``.
     atomic          files written whole or not at all
     write           tables written
 
-Imports: display, passwords, errors, data.
+Imports: display, passwords, errors, data, messages.
 """
 
 from importlib import import_module

@@ -15,6 +15,7 @@ from pairscore.errors import PairscoreError
 from pairscore.files.column_words import are_twins, role_of
 from pairscore.files.source import Kept, table_kind
 from pairscore.files.workbooks import column_names, open_workbook, sheets_of
+from pairscore.messages import Piece
 
 ROLES = ("left", "right", "winner", "loser", "worse")
 
@@ -35,7 +36,7 @@ def choose_sheets(
     items_file: Any,
     votes_files: Sequence[Any],
     named: Sequence[str],
-    say: Callable[[str], None],
+    say: Callable[[Piece], None],
 ) -> ChosenSheets:
     """The sheets to read of the files of a study.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import scratch_folder
 from pairscore.files.source import CHUNK, MAX_LINE
+from pairscore.messages import Piece
 
 # what is guessed, in words
 OLDER = {
@@ -90,7 +91,7 @@ def _is_shift_jis(content: bytes) -> bool:
 
 @contextmanager
 def as_utf8(
-    path: Path, encoding: str | None, shown: str, say: Callable[[str], None]
+    path: Path, encoding: str | None, shown: str, say: Callable[[Piece], None]
 ) -> Iterator[Path]:
     """Yield the file itself if it is UTF-8, or a temporary copy of it that is.
 

@@ -1,6 +1,6 @@
 """All bad rows of files at once: found, located by their lines, and listed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,20 +11,37 @@ from pairscore.data.tables import Columns
 from pairscore.errors import BadEntriesError, BadRow, BadRowsError, PairscoreError
 from pairscore.files.atomic import is_device
 from pairscore.files.write import write_table
+from pairscore.messages import Words, in_python, join
 
 if TYPE_CHECKING:
     from pairscore.files.tables import StoredTable
 
 
-class BadFilesError(PairscoreError):
-    """Rows of one or two files cannot be read; ``errors`` has what is wrong with each file.
+class SeveralFaultsError(PairscoreError):
+    """Several things are wrong, which are told together: ``errors``, and what is ``also`` wrong."""
 
-    ``also`` is what else is wrong, in one sentence.
-    """
+    def __init__(self, errors: Sequence[PairscoreError], also: Sequence[PairscoreError] = ()):
+        self.errors: Sequence[Any] = list(errors)
+        self.also = list(also)
+        super().__init__(join("\n", [error.message for error in (*errors, *also)]))
 
-    def __init__(self, errors: list[BadRowsError], also: str = ""):
-        self.errors, self.also = errors, also
-        super().__init__("\n".join([*map(str, errors), *([f"Also, {also}"] if also else [])]))
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.errors, self.also)
+
+    def worded(self, words: Words = in_python) -> str:
+        """One after the other, for one front end."""
+        return "\n".join(
+            [
+                *(error.worded(words) for error in self.errors),
+                *(f"Also, {error.worded(words)}" for error in self.also),
+            ]
+        )
+
+
+class BadFilesError(SeveralFaultsError):
+    """Rows of one or two files cannot be read; ``errors`` has what is wrong with each file."""
+
+    errors: Sequence[BadRowsError]
 
 
 def all_faults(
@@ -42,9 +59,7 @@ def all_faults(
             entries = [
                 (first + int(rows[row]), column, value) for row, column, value in error.entries
             ]
-            faults.append(
-                BadEntriesError(error.what, error.remedy, error.table, entries, error.reason)
-            )
+            faults.append(error.with_entries(entries))
             rows = np.delete(rows, [row for row, _, _ in error.entries])
             continue
         except PairscoreError:
@@ -56,7 +71,7 @@ def locate_faults(
     faults: list[BadEntriesError],
     stored: "StoredTable",
     named: Mapping[str, str],
-    also: str = "",
+    also: Sequence[PairscoreError] = (),
 ) -> BadFilesError:
     """The faults of a stored table, with the names that columns have in the file."""
     return BadFilesError([_locate(fault, stored, named) for fault in faults], also)
@@ -77,7 +92,8 @@ def _locate(
             stored.locate([entry[:2] for entry in entries]), entries, strict=True
         )
     ]
-    return BadRowsError(stored.source.shown, sorted(rows, key=lambda row: row.line), error.remedy)
+    rows.sort(key=lambda row: row.line)
+    return BadRowsError(stored.source.shown, rows, error.message.remedies)
 
 
 BAD_ROWS = ("file", "line", "column", "text", "reason")  # columns of a list of bad rows
@@ -93,7 +109,7 @@ def is_bad_rows(path: Path) -> bool:
         return False
 
 
-def write_bad_rows(errors: list[BadRowsError], path: Any, decimal: str | None = None) -> bool:
+def write_bad_rows(errors: Sequence[BadRowsError], path: Any, decimal: str | None = None) -> bool:
     """Write all bad rows to a CSV file.
 
     False where that is impossible (the rows have been told anyway).

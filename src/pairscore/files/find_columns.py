@@ -26,6 +26,7 @@ from pairscore.data.votes import (
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError
 from pairscore.files.column_words import AMOUNTS, are_twins, role_of, told_by
+from pairscore.messages import Piece
 
 FEW_LEVELS = 6
 ORDER = ("left", "right", "winner", "loser", "judge", "weight", "count")
@@ -510,7 +511,7 @@ def _as_roles(named: Mapping[str, str]) -> str:
     return ", ".join(f"{named[role]!r} as {role}" for role in ORDER if role in named)
 
 
-def point_out_forms(votes: Columns, ids: np.ndarray | None, say: Callable[[str], None]) -> None:
+def point_out_forms(votes: Columns, ids: np.ndarray | None, say: Callable[[Piece], None]) -> None:
     """Say that ids were matched which comparisons and items write with other forms of signs."""
     known, names = [] if ids is None else [str(id) for id in ids.tolist()], sum(LAYOUTS, NO_SIDES)
     sides = [votes.get_column(side).values.tolist() for side in {*names} if side in votes]

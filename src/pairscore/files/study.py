@@ -25,7 +25,7 @@ from pairscore.data.votes import LAYOUTS, SKIPPED, Votes, check_codes, read_vote
 from pairscore.display import did_you_mean, first_few, plural
 from pairscore.errors import BadEntriesError, BadRowsError, EmptyColumnsError, PairscoreError
 from pairscore.files.choose_sheets import choose_sheets
-from pairscore.files.faults import BadFilesError, all_faults, locate_faults
+from pairscore.files.faults import BadFilesError, SeveralFaultsError, all_faults, locate_faults
 from pairscore.files.find_columns import (
     Found,
     Rows,
@@ -43,6 +43,7 @@ from pairscore.files.sql import open_database
 from pairscore.files.tables import JoinedTables, StoredTable, once, stored_table, warn_of
 from pairscore.files.text_columns import kinds_of_text, likely_id
 from pairscore.files.workbooks import first_sheet
+from pairscore.messages import Piece
 
 
 @dataclass(frozen=True)
@@ -232,7 +233,7 @@ class VoteRows:
         columns: VoteColumns,
         rows: Columns,
         ids: np.ndarray | None,
-        say: Callable[[str], None],
+        say: Callable[[Piece], None],
     ) -> "VoteRows":
         named = columns.named_in(rows.columns)
         roles = {*columns.roles(rows.columns), *(["winner"] if columns.judges else [])}
@@ -252,7 +253,7 @@ class VoteRows:
         return cls(table, named, columns.judges, origin, judge)
 
     def with_judges(
-        self, stored: JoinedTables, say: Callable[[str], None], needed: bool | None = None
+        self, stored: JoinedTables, say: Callable[[Piece], None], needed: bool | None = None
     ) -> "VoteRows":
         """With the names of several files or sheets as judges, where no column has them.
 
@@ -268,7 +269,7 @@ class VoteRows:
         return replace(self, table=Columns({**self.table, "judge": judge}, from_file=True))
 
     def rules(
-        self, rules: VoteRules, ids: np.ndarray | None, say: Callable[[str], None]
+        self, rules: VoteRules, ids: np.ndarray | None, say: Callable[[Piece], None]
     ) -> VoteRules:
         """The rules, with codes for words that can only mean left, right or tie."""
         if {*LAYOUTS[0]} <= {*self.named}:
@@ -283,7 +284,7 @@ class VoteRows:
             say(f"in the column of winners, {said}.")
         return self._without_blanks(replace(rules, winner_codes=codes or None), say)
 
-    def _without_blanks(self, rules: VoteRules, say: Callable[[str], None]) -> VoteRules:
+    def _without_blanks(self, rules: VoteRules, say: Callable[[Piece], None]) -> VoteRules:
         """The rules, with rows that have no winner left out: comparisons that were not made."""
         blank = self.table.get_column("winner").is_missing()
         codes, names = rules.winner_codes or {}, {*self.table.columns}
@@ -296,7 +297,7 @@ class VoteRows:
         say(f"{blank.sum()} of {plural(len(blank), 'comparison')} left out: no winner is given.")
         return replace(rules, winner_codes={**codes, None: "skip"})
 
-    def _say_skipped(self, winner_codes: Mapping[Any, str], say: Callable[[str], None]) -> None:
+    def _say_skipped(self, winner_codes: Mapping[Any, str], say: Callable[[Piece], None]) -> None:
         """Count the rows that codes leave out."""
         skipped = self._skipped(winner_codes)
         if skipped is not None and skipped.any():
@@ -331,7 +332,7 @@ class VoteRows:
             (int(self.origin[row]), self.judge[row] if column == "winner" else column, value)
             for row, column, value in fault.entries
         ]
-        return BadEntriesError(fault.what, fault.remedy, fault.table, entries, fault.reason)
+        return fault.with_entries(entries)
 
 
 def one_row_per_vote(
@@ -378,14 +379,14 @@ def read_study(items_file: Any, votes_file: Any, **settings: Any) -> StudyInput:
     for missing values, and an unclear column for the winner, to see what else is wrong.
     """
     refusal: PairscoreError | None = None
-    also: list[str] = []
+    also: list[PairscoreError] = []
     while True:
         try:
             study = _read_study(items_file, votes_file, **settings)
         except PairscoreError as error:
             # a column without any value is left out where the user lets the command choose
             is_second = refusal is not None and not isinstance(error, EmptyColumnsError)
-            also += [_in_short(error)] if is_second else []
+            also += _in_short(error) if is_second else []
             refusal = error if refusal is None else refusal
             more = {} if "-" in map(str, (items_file, votes_file)) else _assumed(error, settings)
             if more:
@@ -396,21 +397,18 @@ def read_study(items_file: Any, votes_file: Any, **settings: Any) -> StudyInput:
         if not also:
             raise refusal
         if isinstance(refusal, BadFilesError):
-            raise BadFilesError(refusal.errors, "\nAlso, ".join(also)) from None
-        raise PairscoreError("\nAlso, ".join([str(refusal), *also])) from None
+            raise BadFilesError(refusal.errors, [*refusal.also, *also]) from None
+        raise SeveralFaultsError([refusal], also) from None
 
 
-def _in_short(error: PairscoreError) -> str:
+def _in_short(error: PairscoreError) -> list[PairscoreError]:
     """What else is wrong; of values that are missing, which were listed already, what to do."""
-    rows = (
-        [row for one in error.errors for row in one.rows]
-        if isinstance(error, BadFilesError)
-        else []
-    )
-    if rows and isinstance(error, BadFilesError) and {row.reason for row in rows} == {"missing"}:
-        rule = f"missing values need a rule: {error.errors[0].hint}."
-        return "\nAlso, ".join(filter(None, [rule, error.also]))
-    return str(error)
+    if isinstance(error, BadFilesError):
+        reasons = {row.reason for one in error.errors for row in one.rows}
+        if reasons == {"missing"}:
+            remedies = error.errors[0].message.remedies
+            return [PairscoreError("missing values need a rule", remedies), *error.also]
+    return [error]
 
 
 def _assumed(error: PairscoreError, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -440,7 +438,7 @@ def _read_study(
     context: Collection[str] = (),
     group: str | None = None,
     sheet: Sequence[str] = (),
-    say: Callable[[str], None] = warn_of,
+    say: Callable[[Piece], None] = warn_of,
     **reading: Any,
 ) -> StudyInput:
     """Read items and comparisons from files; columns that neither needs may hold anything.
@@ -501,7 +499,7 @@ class _Reader:
     items: ItemColumns
     votes: VoteColumns
     rules: VoteRules
-    say: Callable[[str], None]
+    say: Callable[[Piece], None]
 
     def read(self) -> StudyInput:
         """The study; with columns found by what is in them where those expected do not do."""
@@ -645,7 +643,7 @@ def _read_complete(
 
 
 def point_out_cases(
-    categories: Mapping[str, Collection[str]], votes: Columns, say: Callable[[str], None]
+    categories: Mapping[str, Collection[str]], votes: Columns, say: Callable[[Piece], None]
 ) -> None:
     """Say which levels, and which judges, differ in upper and lower case only."""
     groups = {repr(name): levels for name, levels in categories.items()}
@@ -699,7 +697,7 @@ def read_new_parts(
     self_pairs: str = "error",
     sheet: Sequence[str] = (),
     judges: bool | None = None,
-    say: Callable[[str], None] = warn_of,
+    say: Callable[[Piece], None] = warn_of,
     **reading: Any,
 ) -> tuple[Comparisons, dict[str, np.ndarray]]:
     """Comparisons from files, of items that are known already or (None) are named in them.
@@ -738,7 +736,7 @@ def _read_new_votes(
     columns: VoteColumns,
     rules: VoteRules,
     judges: bool | None,
-    say: Callable[[str], None],
+    say: Callable[[Piece], None],
 ) -> tuple[Comparisons, dict[str, np.ndarray]]:
     votes = VoteRows.of(columns, stored.read(), None if items is None else items.ids, say)
     votes = votes.with_judges(stored, say, judges)
@@ -761,7 +759,7 @@ def read_pairs(
     vote_columns: Mapping[str, str | None],
     kept_columns: Mapping[str, str] | None = None,
     sheet: Sequence[str] = (),
-    say: Callable[[str], None] = warn_of,
+    say: Callable[[Piece], None] = warn_of,
     **reading: Any,
 ) -> Comparisons:
     """Pairs from a file that have no winner, or one that does not count; see ``from_pairs``."""
@@ -794,7 +792,7 @@ def find_id_for_pairs(
     vote_columns: Mapping[str, str | None],
     kept_columns: Mapping[str, str] | None = None,
     sheet: Sequence[str] = (),
-    say: Callable[[str], None] = warn_of,
+    say: Callable[[Piece], None] = warn_of,
     **reading: Any,
 ) -> str | None:
     """The column of ids of new items, by the pairs, where the model does not know which it is."""
@@ -820,7 +818,7 @@ def find_id_for_pairs(
         return found
 
 
-def _one_sheet(file: Any, named: Sequence[str], say: Callable[[str], None]) -> str | None:
+def _one_sheet(file: Any, named: Sequence[str], say: Callable[[Piece], None]) -> str | None:
     """The sheet of a workbook with pairs: the last one that is named, or the first with pairs."""
     given = [name for name in named if not isinstance(name, Kept)]
     if given and table_kind(file) == "workbook":
@@ -844,7 +842,7 @@ def _items_or_faults(recipe: Recipe, table: Columns, stored: StoredTable) -> Ite
 
 
 def _item_faults(
-    recipe: Recipe, table: Columns, stored: StoredTable, also: str = ""
+    recipe: Recipe, table: Columns, stored: StoredTable, also: Sequence[PairscoreError] = ()
 ) -> BadFilesError:
     named = {"id": recipe.id or "id"}
     return locate_faults(all_faults(recipe.items, table), stored, named, also=also)
@@ -852,15 +850,15 @@ def _item_faults(
 
 def _refusal_of_votes(
     votes: VoteRows, rules: VoteRules, n_items: int, ids: np.ndarray | None
-) -> str:
+) -> list[PairscoreError]:
     """What is wrong with the winners as a whole, beside faults of the items; or nothing."""
     try:
         rules.read(votes.table, Items(np.zeros((n_items, 1)), ("x",), ids, Columns))
     except BadEntriesError:
-        return ""  # entries are told when the items are in order
+        return []  # entries are told when the items are in order
     except PairscoreError as error:
-        return str(error)
-    return ""
+        return [error]
+    return []
 
 
 def _open_table(path: Any, columns: ItemColumns | VoteColumns, **reading: Any) -> Any:

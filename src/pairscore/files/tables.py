@@ -34,6 +34,7 @@ from pairscore.files.source import Choice, Source, plain_file, table_kind
 from pairscore.files.sql import open_database, sql_text
 from pairscore.files.typed import load_jsonl, load_parquet
 from pairscore.files.workbooks import sheet_as_csv
+from pairscore.messages import Piece
 
 IDENTIFIERS = ("id", "left", "right", "model_a", "model_b", "winner", "loser", "judge")
 WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")  # written as Python writes it, and within 64 bits
@@ -96,16 +97,16 @@ def display_name(path: Any) -> str:
     return "standard input" if str(path) == "-" else str(path)
 
 
-def warn_of(text: str) -> None:
+def warn_of(text: Piece) -> None:
     """Warn a user of Python of how a file was read."""
-    warnings.warn(text, PairscoreWarning, stacklevel=2)
+    warnings.warn(PairscoreWarning(text), stacklevel=2)
 
 
-def once(say: Callable[[str], None]) -> Callable[[str], None]:
+def once(say: Callable[[Piece], None]) -> Callable[[Piece], None]:
     """Say each sentence once: a file may be read twice."""
-    said: set[str] = set()
+    said: set[Piece] = set()
 
-    def say_once(text: str) -> None:
+    def say_once(text: Piece) -> None:
         if text not in said:
             said.add(text)
             say(text)
@@ -129,7 +130,7 @@ class StoredTable:
     delimiter: str | None
     cells: dict[str, str]
     decimal: str | None = None
-    say: Callable[[str], None] = warn_of
+    say: Callable[[Piece], None] = warn_of
     said: set[str] = field(default_factory=set)
 
     def again(self, identifiers: Collection[str], columns: Choice | None) -> "StoredTable":
@@ -254,7 +255,7 @@ def stored_table(
     memory: str | None = None,
     database: Any = None,
     for_all_files: bool = True,
-    say: Callable[[str], None] = warn_of,
+    say: Callable[[Piece], None] = warn_of,
 ) -> Iterator[StoredTable]:
     """Read a file as ``read_table`` does, but leave the table in DuckDB.
 
@@ -304,7 +305,7 @@ class _TextReading:
     decimal: str | None
     na: Collection[str]
     sheet: str | None
-    say: Callable[[str], None]
+    say: Callable[[Piece], None]
 
     def read(self, source: Source, kind: str, for_all_files: bool) -> StoredTable:
         """A sheet, or a CSV file: a copy without title, totals and blank rows if it has any."""
@@ -361,7 +362,7 @@ def _store(
     kind: str,
     delimiter: str | None,
     decimal: str | None,
-    say: Callable[[str], None],
+    say: Callable[[Piece], None],
 ) -> StoredTable:
     """Fill DuckDB's table ``cells``."""
     if kind in ("csv", "workbook"):
@@ -568,7 +569,5 @@ class JoinedTables:
                     if end - length <= row < end
                 ]
                 if rows:
-                    mine.append(
-                        BadEntriesError(fault.what, fault.remedy, fault.table, rows, fault.reason)
-                    )
+                    mine.append(fault.with_entries(rows))
             yield part, mine

@@ -20,6 +20,7 @@ from pairscore.files.numbers import find_signs
 from pairscore.files.sheets import HEAD_ROWS, Row, Sheet, header_place, tidy
 from pairscore.files.source import Kept, refuse_device
 from pairscore.files.workbook_sizes import refuse_oversized
+from pairscore.messages import Piece
 
 OFFICE = "http://schemas.openxmlformats.org"
 MAIN = f"{OFFICE}/spreadsheetml/2006/main"
@@ -36,7 +37,7 @@ def sheet_as_csv(
     identifiers: Collection[str],
     na: Collection[str],
     decimal: str | None,
-    say: Callable[[str], None],
+    say: Callable[[Piece], None],
     shown: str,
 ) -> Iterator[Sheet]:
     """A sheet of a workbook as a plain CSV file; the first one that has a table if none is named.

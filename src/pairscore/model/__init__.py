@@ -21,5 +21,5 @@ Start with ``fit``: from comparisons and settings to a ``Fit``, without scikit-l
     file              models on disk
 
 Imports: display, passwords, errors, choices, records, parallel, data, files, core, estimators,
-effects.
+effects, messages.
 """

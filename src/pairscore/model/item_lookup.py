@@ -20,7 +20,7 @@ from pairscore.data.items import (
     with_features,
     with_same_ids,
 )
-from pairscore.data.recipe import LEAVE_OUT, apply_recipe, recipe_of
+from pairscore.data.recipe import apply_recipe, recipe_of, remedies_of_items
 from pairscore.data.tables import (
     ID_COLUMN,
     Column,
@@ -37,6 +37,7 @@ from pairscore.display import first_few, plural
 from pairscore.errors import BadEntriesError, PairscoreError, warn_caller
 from pairscore.estimators.results import Fit, KnownItems
 from pairscore.files.faults import all_faults
+from pairscore.messages import Setting
 
 ID_KINDS = (str, int, np.integer)
 
@@ -243,10 +244,8 @@ def items_to_rank(fit: Fit, items: Any, unknown: str) -> Items:
     try:
         return read(items)
     except BadEntriesError as error:
-        remedy = f"{error.remedy.partition(LEAVE_OUT)[0]}, or rank the others with unknown='skip'"
-        raise BadEntriesError(
-            error.what, remedy, error.table, error.entries, error.reason
-        ) from None
+        rank_others = "rank the others with " + Setting("unknown", "skip")
+        raise error.with_remedies([*remedies_of_items(error), rank_others]) from None
 
 
 def read_plain(items: Any, features: tuple[str, ...], id: str | None) -> Items | None:

@@ -8,7 +8,7 @@ theory touches no files.
 
 Documented names are also here: ``from pairscore.planning import plan_chart``.
 
-Imports: display, errors, choices, records, data, files, core, theory.
+Imports: display, errors, choices, records, data, files, core, theory, messages.
 """
 
 from importlib import import_module

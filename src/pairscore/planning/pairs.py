@@ -25,6 +25,7 @@ from pairscore.files.tables import stored_table, warn_of
 from pairscore.files.text_columns import likely_id
 from pairscore.files.workbooks import NewSheet, fill_workbook, first_sheet
 from pairscore.files.write import fill_table
+from pairscore.messages import Piece
 
 MOST_REPEATS = 1 / 3  # first and second times of repeats are in the outer thirds of the order
 MOST_RESTARTS = 20
@@ -329,7 +330,7 @@ def read_shown(
     id: str | None,
     show: Sequence[str],
     sheet: Sequence[str] = (),
-    say: Callable[[str], None] = warn_of,
+    say: Callable[[Piece], None] = warn_of,
     **reading: Any,
 ) -> dict[str, Any]:
     """The ids of a table of items, under "id", and the columns to show, as they are in the file.

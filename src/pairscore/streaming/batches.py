@@ -279,11 +279,11 @@ def located(name: str, first: int, columns: Mapping[str, str] | None = None) -> 
         row, column, value = min(error.entries, key=lambda entry: entry[0])
         column = (columns or {}).get(column, column)
         raise PairscoreError(
-            f"{name!r}, row {first + row + 1}: {column!r} is {shown(value)} ({error.reason});"
-            f" {error.remedy}."
+            f"{name!r}, row {first + row + 1}: {column!r} is {shown(value)} ({error.reason})",
+            error.message.remedies,
         ) from None
     except PairscoreError as error:
-        raise PairscoreError(f"{name!r}, from row {first + 1} on: {error}") from None
+        raise PairscoreError(f"{name!r}, from row {first + 1} on: " + error.message) from None
 
 
 class NumberedPart(NamedTuple):
