@@ -53,7 +53,6 @@ RIDGES = ("auto", "auto-known")
 USES = ("known", "new")
 SHRINKAGES = ("ledoit-wolf", "oas")
 FILLING_RULES = ("mean-with-flag", "item-effect")
-DB_VARIABLE = "PAIRSCORE_DB"  # of the environment: the address of a database
 MISSING_RULES = ("refuse", "drop-items", *FILLING_RULES)
 SELF_PAIRS = ("error", "keep")
 REPEATED = ("refuse", "add")

@@ -1,7 +1,6 @@
 """The group of commands: help, exit codes, signals, and what a start loads."""
 
 import os
-import platform
 import re
 import shlex
 import sqlite3
@@ -301,27 +300,7 @@ def test_the_command_in_the_record_can_be_run_again(study):
     assert shlex.split(recorded)[1:] == shlex.split(command)
 
 
-# -- memory ----------------------------------------------------------------------------------------
-
-ARRAYS = """
-import resource
-from pairscore.__main__ import keep_memory
-def new_pages():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-keep_memory()
-bytes(bytearray(64_000_000))
-before = new_pages()
-for _ in range(10):
-    bytes(bytearray(64_000_000))
-print(new_pages() - before)
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc of another C library")
-def test_a_command_uses_the_memory_of_large_arrays_again():
-    """To get it from the system again for every array took a fifth of a fit to large files."""
-    found = subprocess.run([sys.executable, "-c", ARRAYS], capture_output=True, text=True)
-    assert int(found.stdout) < 10 * 64_000_000 // 2**21  # far fewer than the pages of one array
+# -- what commands say -----------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("study")

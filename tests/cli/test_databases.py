@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from pairscore import PairscoreError, load, read_sql
-from pairscore.choices import DB_VARIABLE
 from pairscore.cli import main
-from pairscore.cli.databases import database_url
+from pairscore.cli.databases import DB_VARIABLE, PASSWORD_VARIABLE, database_url
 from pairscore.files.partitions import partitions
 from pairscore.files.tables import read_table
 from tests.cli.running import run, state
@@ -31,6 +29,7 @@ LIMIT = 120  # seconds, after which a test has failed
 @pytest.fixture(autouse=True)
 def _no_database(monkeypatch):
     monkeypatch.delenv(DB_VARIABLE, raising=False)
+    monkeypatch.delenv(PASSWORD_VARIABLE, raising=False)
 
 
 @pytest.fixture
@@ -91,6 +90,43 @@ def test_the_password_of_the_environment_belongs_to_its_address_alone(monkeypatc
     assert database_url(None) == database_url("postgresql://ann@host/db")
     assert "geheim" in database_url(None)
     assert database_url("postgresql://ann@other/db") == "postgresql://ann@other/db"
+
+
+@pytest.mark.parametrize(
+    ("address", "whole"),
+    [
+        ("postgresql://ann@host:5432/db", "postgresql://ann:ge%2Fh%40im%25@host:5432/db"),
+        ("postgres://ann@host/db?a=1", "postgres://ann:ge%2Fh%40im%25@host/db?a=1"),
+        ("postgresql+psycopg://host", "postgresql+psycopg://host?password=ge%2Fh%40im%25"),
+        ("postgresql:///db?user=ann", "postgresql:///db?user=ann&password=ge%2Fh%40im%25"),
+        ("postgresql://ann:other@host/db", "postgresql://ann:other@host/db"),
+        ("sqlite:///study.db", "sqlite:///study.db"),
+        ("duckdb:///study.duckdb", "duckdb:///study.duckdb"),
+    ],
+)
+def test_a_password_of_the_environment_is_that_of_a_server_without_one(address, whole, monkeypatch):
+    monkeypatch.setenv(PASSWORD_VARIABLE, "ge/h@im%")
+    monkeypatch.setenv(DB_VARIABLE, address)
+    assert database_url(None) == whole
+
+
+@pytest.mark.parametrize("command", ["fit", "stats"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ann:geheim@host/db",
+        "postgresql://host/db?user=ann&password=geheim",
+        "host=h password=geheim",
+        "mysql://ann:geheim@host/db",
+    ],
+)
+def test_a_password_that_was_typed_is_refused_before_anything_is_done(command, address):
+    for words in (["--db", address], [f"--db={address}"]):
+        said = run(command, *words, code=2).stderr
+        assert said.startswith("Error: --db has a password in it")
+        assert "PAIRSCORE_DB_PASSWORD" in said
+        assert "~/.pgpass" in said
+        assert "geheim" not in said
 
 
 @pytest.mark.parametrize(
@@ -171,12 +207,13 @@ def waiting(postgres, *words, **more):
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="there is no /proc to look at")
-@pytest.mark.parametrize("form", ["--db URL", "--db=URL"])
-def test_a_password_reaches_no_list_of_processes_record_or_page(form, postgres, tmp_path):
+@pytest.mark.parametrize("variable", [DB_VARIABLE, PASSWORD_VARIABLE])
+def test_a_password_reaches_no_list_of_processes_record_or_page(variable, postgres, tmp_path):
     study_in_postgres(url(postgres))
-    words = form.replace("URL", url(postgres)).split()
+    words = ("--db", f"postgresql://{USER}@127.0.0.1:{postgres}/postgres")
     output = ("-o", "model.npz", "--report", "page.html")
-    with waiting(postgres, *words, *output, cwd=tmp_path) as process:
+    names = {variable: PASSWORD if variable == PASSWORD_VARIABLE else url(postgres)}
+    with waiting(postgres, *words, *output, cwd=tmp_path, env=os.environ | names) as process:
         seen = Path(f"/proc/{process.pid}/cmdline").read_bytes().decode()
     printed = ended(process)
     assert f"postgresql://{USER}@127.0.0.1:{postgres}/postgres" in seen
@@ -194,13 +231,6 @@ def test_a_password_reaches_no_list_of_processes_record_or_page(form, postgres, 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        pytest.param(
-            ("fit", "--db", "postgresql://ann:geheim@127.0.0.1:1/db", "--comparisons", GAMES),
-            "ann@127.0.0.1",
-            marks=pytest.mark.skipif(not find_spec("psycopg"), reason="there is no psycopg"),
-        ),
-        (("fit", "--db", "mysql://ann:geheim@host/db", "--comparisons", GAMES), "mysql://ann@host"),
-        (("fit", "--db", "host=h password=geheim", "--comparisons", GAMES), "not the address"),
         (("fit", "postgresql://ann:geheim@host/db", "votes.csv"), "ann@host"),
         (("rank", "a", "b", "c", "postgresql://ann:geheim@host/db"), "ann@host"),
         (("fit", "--bd", "postgresql://ann:geheim@host/db"), "--bd"),

@@ -95,7 +95,7 @@ $ pairscore fit items.csv comparisons.csv --stream --engine dask://127.0.0.1:878
 3000
 ```
 ```console
-$ pairscore fit --db postgresql://reader:secret@127.0.0.1:5432/study \\
+$ pairscore fit --db postgresql://reader@127.0.0.1:5432/study \\
     --items 'SELECT id, bmi FROM items' --comparisons 'SELECT * FROM comparisons' -o database.npz
 ```
 <!-- needs: object_store -->

@@ -14,7 +14,6 @@ A call that holds Python's lock stops that thread too, as SciPy's of LAPACK do a
 Only factors of Cholesky are left to SciPy; they take seconds beyond about 5,000 features.
 """
 
-import atexit
 import os
 import signal
 import sys
@@ -23,6 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EPIPE
 from importlib.util import find_spec
+from io import StringIO
 from typing import Any
 
 import click
@@ -110,31 +110,12 @@ def _watch(reading: int, over: threading.Event) -> None:
             end_process(STOP_CODES[number[0]])
 
 
-def is_watched() -> bool:
-    """Whether a profiler or debugger runs; from Python 3.12 on they may be tools of a monitor."""
-    tools = getattr(sys, "monitoring", None)
-    is_monitored = tools is not None and any(map(tools.get_tool, range(6)))
-    return is_monitored or bool(sys.getprofile() or sys.gettrace())
-
-
-def leave(code: Any) -> None:
-    """End this process without unloading its modules, which takes as long as a small fit.
-
-    Not where processes were started, or a profiler or debugger waits for the end, or what was
-    printed cannot be written: Python knows how to end these.
-    """
-    is_plain = "multiprocessing" not in sys.modules and isinstance(code, int)
-    if not is_plain or is_watched():
-        return
-    atexit._run_exitfuncs()  # what libraries have asked for
-    with suppress(OSError, ValueError, AttributeError):
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-
-
 def end_process(code: int) -> None:
-    """End this process and those that it started, at once; nothing half-written stays."""
+    """End this process and those that it started, at once; nothing half-written stays.
+
+    An exception of this thread would not reach the main one, which is in a call that sees no signal
+    and may be for minutes.
+    """
     from pairscore.files.atomic import remove_unfinished
 
     if "multiprocessing" in sys.modules:
@@ -151,16 +132,6 @@ def end_process(code: int) -> None:
 
 class Commands(click.Group):
     """A group whose commands end with one sentence and an exit code where an error is raised."""
-
-    def main(self, args: Any = None, *more: Any, **settings: Any) -> Any:
-        try:
-            return super().main(args, *more, **settings)
-        except SystemExit as ended:
-            # a program that was asked to end does not take the time to unload its modules
-            for code in STOP_CODES.values():
-                if args is None and ended.code == code:
-                    end_process(code)
-            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands in the order of the work, each with its first sentence, whole."""
@@ -185,6 +156,11 @@ class Commands(click.Group):
 
     def end(self, ctx: click.Context, error: BaseException) -> None:
         """Say what went wrong and end with its code; other errors than ours are raised again."""
+        if isinstance(error, click.UsageError):  # which repeats words of the command
+            said = StringIO()
+            error.show(said)
+            echo(said.getvalue().removesuffix("\n"), err=True)
+            ctx.exit(error.exit_code)
         # the reader had enough, as head does; click ends quietly then
         pipe_closed = isinstance(error, OSError) and error.errno == EPIPE
         if pipe_closed or not isinstance(error, PairscoreError | OSError | MemoryError):

@@ -9,19 +9,22 @@ from typing import Any
 
 import click
 
-from pairscore.choices import DB_VARIABLE
 from pairscore.cli.help import section
 from pairscore.cli.options import option
 from pairscore.errors import PairscoreError
 from pairscore.passwords import without_password
 
+# of the environment: the address of a database, and its password
+DB_VARIABLE = "PAIRSCORE_DB"
+PASSWORD_VARIABLE = "PAIRSCORE_DB_PASSWORD"
 DB_OPTIONS = section(
     "From a database",
     option(
         "--db",
         metavar="URL",
         help="Database to read from, such as sqlite:///study.db or postgresql://user@host/name."
-        f" A password may be in it, and is kept nowhere.  [default: that in {DB_VARIABLE}]",
+        f" Its password is that in {PASSWORD_VARIABLE}, or in PostgreSQL's own file."
+        f"  [default: that in {DB_VARIABLE}]",
     ),
     option("--items", "items_query", metavar="SELECT", help="Query that gives the items."),
     option(
@@ -49,6 +52,7 @@ def tables_of(
 
     A table that is a query takes the place of its file.
     """
+    refuse_password(given["db"])
     files = [*([] if items is None else [items]), *comparisons]
     asked = {name: given[f"{name}_query"] for name in ("items", "comparisons")}
     queries = {name: query for name, query in asked.items() if query}
@@ -81,15 +85,38 @@ def tables_of(
 
 
 def database_url(given: str | None) -> str:
-    """The address of the database; with the password, which may be in the environment alone."""
+    """The address of the database, with its password, which is in the environment alone."""
     known = os.environ.get(DB_VARIABLE)
     if known and given in (None, without_password(known)):
-        return known
+        return _with_password(known)
     if not given:
         raise PairscoreError(
             f"there is no database for the query; name it with --db, or in {DB_VARIABLE}."
         )
-    return given
+    return _with_password(given)
+
+
+def refuse_password(given: str | None) -> None:
+    """Everyone on a machine can read the words of a command, and only its user the environment."""
+    if given is not None and without_password(given) != given:
+        raise PairscoreError(
+            "--db has a password in it, and every user of this machine can see the words of a"
+            f" command; leave it out, and put it into the environment as {PASSWORD_VARIABLE}, or"
+            " into the file in which PostgreSQL looks for passwords (~/.pgpass)."
+        )
+
+
+def _with_password(address: str) -> str:
+    """The address with the password of the environment, where it is of a server and has none."""
+    from urllib.parse import quote
+
+    password = quote(os.environ.get(PASSWORD_VARIABLE, ""), safe="")
+    is_server = re.match(r"postgres(ql)?(\+\w+)?://", address)
+    if not password or not is_server or without_password(address) != address:
+        return address
+    if user := re.match(r"\w[\w+]*://[^/?@]+(?=@)", address):
+        return f"{user[0]}:{password}{address[user.end() :]}"
+    return f"{address}{'&' if '?' in address else '?'}password={password}"
 
 
 def parts_of(tables: tuple[Any, ...]) -> list[Any]:
