@@ -27,6 +27,13 @@ def first_few(things: Iterable[object], limit: int = 5) -> str:
     return text if len(things) <= limit else f"{text} and {len(things) - limit} more"
 
 
+def word_list(names: list[str]) -> str:
+    """a, b and c."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def shown(value: object) -> str:
     """A value as a message shows it: a long text is cut, and of a long list its length is named.
 

@@ -9,8 +9,8 @@ from scipy.stats import spearmanr
 
 from pairscore import Comparisons, PairscoreError, Population, RankRegression, auto_fit
 from pairscore.estimators.ridge_choice import choose_ridge
-from pairscore.evaluation.auto_fit import HeldOutTests, hold_out
 from pairscore.evaluation.compare import drop_features, left_probability
+from pairscore.evaluation.held_out import HeldOutTests, hold_out
 from pairscore.evaluation.measures import Score
 from tests.effects.simulators import judged_votes
 

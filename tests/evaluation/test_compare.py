@@ -26,8 +26,7 @@ from pairscore.core.links import get_link
 from pairscore.core.ties import TieRule
 from pairscore.errors import FewItemsWarning
 from pairscore.evaluation.compare import KINDS, Counts, drop_features
-from pairscore.evaluation.held_out import HeldOutComparisons
-from pairscore.evaluation.measures import MEASURES, Score
+from pairscore.evaluation.measures import MEASURES, MeasuredComparisons, Score
 from tests.evaluation.coverage import z_scores
 from tests.evaluation.twins import QUICK, SEEN, TWINS, Fixed, Witness, naive_variance, study
 from tests.limits import fair_squares
@@ -56,7 +55,7 @@ def put_together(parts, group):
         np.concatenate([getattr(part, name) for part, _, _ in parts])
         for name in ("left", "right", "outcome", "amount", "count")
     )
-    data = HeldOutComparisons(
+    data = MeasuredComparisons(
         left, right, outcome, amount, count, np.concatenate([fold for _, fold, _ in parts])
     )
     return data, np.concatenate([p for _, _, p in parts], axis=1), group

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 from pairscore import Comparisons
-from pairscore.evaluation.held_out import (
-    HeldOutComparisons,
-    assign_pairs,
-    linking,
-    split_comparisons,
-)
+from pairscore.evaluation.held_out import assign_pairs, linking, split_comparisons
 
 
 def n_groups(left, right, items):
@@ -75,14 +70,3 @@ def test_who_is_trained_on_and_who_is_new_is_that_of_a_loop():
     ]
     assert test.tolist() == rows
     assert n_new.tolist() == [int(held_out[left[m]]) + int(held_out[right[m]]) for m in rows]
-
-
-def test_rows_without_counts_stand_for_one_comparison_each():
-    X = Comparisons(np.zeros((3, 1)), [0, 1, 1], [1, 2, 0], [1, 0, -1], weight=[2.0, 1.0, 3.0])
-    tested = HeldOutComparisons.of(X, np.array([0, 0, 1]))
-    assert tested.count.tolist() == [1.0, 1.0, 1.0]
-    assert tested.decided.tolist() == [2.0, 0.0, 3.0]
-    assert tested.pair[0] == tested.pair[2] != tested.pair[1]
-    first, number = tested.pairs_in_folds  # the pair of two folds is tested twice
-    assert len(first) == 3
-    assert len(set(number.tolist())) == 3

@@ -10,15 +10,26 @@ from scipy.stats import binomtest
 from pairscore import Comparisons
 from pairscore.core.incidence import ItemPairs
 from pairscore.core.shares import Statistic, influence_sums, wilson_interval
-from pairscore.evaluation.held_out import HeldOutComparisons
 from pairscore.evaluation.measures import (
     MEASURES,
+    MeasuredComparisons,
     calibration_bins,
     calibration_error,
     calibration_slope,
     log_loss,
 )
 from tests.evaluation.twins import TWINS, held_out, naive_variance
+
+
+def test_rows_without_counts_stand_for_one_comparison_each():
+    X = Comparisons(np.zeros((3, 1)), [0, 1, 1], [1, 2, 0], [1, 0, -1], weight=[2.0, 1.0, 3.0])
+    tested = MeasuredComparisons.of(X, np.array([0, 0, 1]))
+    assert tested.count.tolist() == [1.0, 1.0, 1.0]
+    assert tested.decided.tolist() == [2.0, 0.0, 3.0]
+    assert tested.pair[0] == tested.pair[2] != tested.pair[1]
+    first, number = tested.pairs_in_folds  # the pair of two folds is tested twice
+    assert len(first) == 3
+    assert len(set(number.tolist())) == 3
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -32,7 +43,7 @@ def test_every_measure_is_that_of_a_plain_loop(measure, seed):
 
 def test_without_repeats_and_ties_the_misordered_are_those_called_wrongly():
     data, p = held_out(40)
-    once = HeldOutComparisons(
+    once = MeasuredComparisons(
         np.arange(40),
         np.arange(40, 80),
         np.where(data.outcome >= 0, 1, -1),
@@ -55,7 +66,7 @@ def test_without_repeats_and_ties_the_misordered_are_those_called_wrongly():
 
 def test_a_weak_majority_of_weights_is_no_rounding():
     """0.1 + 0.2 against 0.3 is even, however the sum is rounded."""
-    data = HeldOutComparisons(
+    data = MeasuredComparisons(
         np.zeros(4, int),
         np.array([1, 1, 1, 2]),
         np.array([1, 1, -1, 1]),
@@ -84,7 +95,7 @@ def test_the_slope_is_infinite_where_the_favourite_always_or_never_won():
     data, p = held_out()
     sided = np.where(p == 0.5, 0.6, p)
     for sign, slope in ((1, np.inf), (-1, -np.inf)):
-        won = HeldOutComparisons(
+        won = MeasuredComparisons(
             data.left,
             data.right,
             sign * np.where(sided > 0.5, 1, -1),
@@ -122,7 +133,7 @@ def test_an_influence_is_the_derivative_in_the_weight_of_the_row(measure):
         ]
         up, down = (
             MEASURES[measure](
-                HeldOutComparisons(
+                MeasuredComparisons(
                     data.left, data.right, data.outcome, amount, data.count, data.fold
                 ),
                 p,
@@ -166,7 +177,7 @@ def test_an_item_counts_as_its_absence_would_move_the_mean():
     of_items = influence_sums(found, ItemPairs(data.left, data.right)).of_items
     for item in range(15):
         rest = (data.left != item) & (data.right != item)
-        part = HeldOutComparisons(
+        part = MeasuredComparisons(
             data.left[rest],
             data.right[rest],
             data.outcome[rest],

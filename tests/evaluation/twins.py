@@ -11,8 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from pairscore import (
     RankRegression,
 )
-from pairscore.evaluation.held_out import HeldOutComparisons
-from pairscore.evaluation.measures import MEASURES
+from pairscore.evaluation.measures import MEASURES, MeasuredComparisons
 
 LEVEL = 1e-6  # chance that a right program fails a statistical test
 
@@ -80,7 +79,7 @@ def held_out(n_rows=300, n_items=15, n_folds=3, seed=0):
     right = (left + rng.integers(1, n_items, n_rows)) % n_items
     count = rng.integers(1, 4, n_rows).astype(float)
     outcome = rng.choice([-1, 0, 1], n_rows, p=[0.4, 0.2, 0.4])
-    data = HeldOutComparisons(
+    data = MeasuredComparisons(
         left,
         right,
         outcome,

@@ -21,13 +21,8 @@ from pairscore.data.items import Items
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.display import first_few, html_text, plural, text_table
 from pairscore.errors import PairscoreError
-from pairscore.evaluation.held_out import (
-    HeldOutComparisons,
-    assign_pairs,
-    linking,
-    split_comparisons,
-)
-from pairscore.evaluation.measures import DIGITS, MEASURES, Score
+from pairscore.evaluation.held_out import assign_pairs, linking, split_comparisons
+from pairscore.evaluation.measures import DIGITS, MEASURES, MeasuredComparisons, Score
 from pairscore.parallel import Progress, Workers, nobody
 from pairscore.records import plain, row_records
 
@@ -524,10 +519,10 @@ class Predictions:
 
     def with_new_items(
         self, n_new: int, data: Comparisons
-    ) -> tuple[HeldOutComparisons, np.ndarray]:
+    ) -> tuple[MeasuredComparisons, np.ndarray]:
         """The test comparisons with so many new items, and each model's probabilities of them."""
         chosen = self.n_new == n_new
-        tested = HeldOutComparisons.of(data[self.row[chosen]], self.fold[chosen])
+        tested = MeasuredComparisons.of(data[self.row[chosen]], self.fold[chosen])
         return tested, self.probabilities[:, chosen]
 
 
@@ -631,7 +626,7 @@ def _notes(caught: list[tuple[str, str, Any]], n_folds: int) -> tuple[str, ...]:
 # -- scores ------------------------------------------------------------------------------------
 
 
-def _count(tested: HeldOutComparisons, n_folds: int) -> Counts:
+def _count(tested: MeasuredComparisons, n_folds: int) -> Counts:
     return Counts(
         n_comparisons=float(tested.count.sum()),
         n_pairs=len(np.unique(tested.pair)),
@@ -641,7 +636,7 @@ def _count(tested: HeldOutComparisons, n_folds: int) -> Counts:
 
 
 def _scores(
-    tested: HeldOutComparisons, pairs: ItemPairs, probabilities: np.ndarray
+    tested: MeasuredComparisons, pairs: ItemPairs, probabilities: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values and standard errors by measure and model, and those of differences of two models.
 

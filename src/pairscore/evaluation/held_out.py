@@ -1,67 +1,35 @@
-"""Held-out comparisons: which are set aside, which models may be tested on them, and their rows."""
+"""Held-out comparisons: which are set aside, and the loss of settings on them."""
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from pairscore.core.incidence import pair_numbers
+from pairscore.core.incidence import ItemPairs
+from pairscore.core.shares import InfluenceSums, influence_sums
+from pairscore.core.threads import one_blas_thread
 from pairscore.data.comparisons import Comparisons
+from pairscore.data.splitters import ItemKFold
+from pairscore.errors import PairscoreError
+from pairscore.estimators.results import Fit
+from pairscore.estimators.ridge_choice import RidgeCurve
+from pairscore.estimators.settings import Settings, check_settings
+from pairscore.evaluation.measures import MeasuredComparisons, Score, log_loss
+from pairscore.model.fit import fit_comparisons
+from pairscore.model.predict import outcome_probabilities
+from pairscore.parallel import ALONE, Workers
 
-
-@dataclass(frozen=True, eq=False)
-class HeldOutComparisons:
-    """The comparisons on which models are tested, of all folds together.
-
-    Attributes
-    ----------
-    left, right : (M,) int
-        Numbers of the two items.
-    outcome : (M,)
-        1 where left won, -1 where right won, 0 for a tie.
-    amount : (M,) float
-        How much a comparison counts: its weight times its count.
-    count : (M,) float
-        How many equal and independent comparisons a row stands for.
-    fold : (M,) int
-        The fold whose models predict it. A comparison may be tested in two folds.
-    """
-
-    left: np.ndarray
-    right: np.ndarray
-    outcome: np.ndarray
-    amount: np.ndarray
-    count: np.ndarray
-    fold: np.ndarray
-
-    @classmethod
-    def of(cls, data: Comparisons, fold: np.ndarray) -> "HeldOutComparisons":
-        """All of these comparisons, each with the fold (M) that tests it."""
-        count = np.ones(len(data)) if data.count is None else data.count
-        return cls(data.left, data.right, data.outcome, data.amount, count, fold)
-
-    @cached_property
-    def left_share(self) -> np.ndarray:
-        """s: the share of the win that left had."""
-        return (1 + self.outcome) / 2
-
-    @cached_property
-    def decided(self) -> np.ndarray:
-        """How much each comparison counts among those that are no ties."""
-        return np.where(self.outcome != 0, self.amount, 0.0)
-
-    @cached_property
-    def pair(self) -> np.ndarray:
-        """A number for each unordered pair of items."""
-        return pair_numbers(self.left, self.right)
-
-    @cached_property
-    def pairs_in_folds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs, once for each fold that tests them: first row of each, and number of each row."""
-        key = self.fold * (self.pair.max(initial=0) + 1) + self.pair
-        return np.unique(key, return_index=True, return_inverse=True)[1:]
+FOLDS = {"known": 3, "new": 5}
+MOST_FOLDS = 3  # of these, which are fitted: more tests would take longer than they tell
+FEWER_FOLDS = 2  # where a fit takes long: item effects in many comparisons
+QUICK = 2000  # comparisons up to which a fit with item effects takes a fraction of a second
+ENOUGH = 50_000  # held-out comparisons, after which no further fold is needed
+Folds = list[tuple[np.ndarray, np.ndarray]]  # rows to train on, rows to test on
 
 
 def assign_pairs(data: Comparisons, n_parts: int, rng: np.random.Generator) -> np.ndarray:
@@ -99,3 +67,139 @@ def split_comparisons(
     testable = (left | known[data.left]) & (right | known[data.right]) & (data.left != data.right)
     test = ~train & testable
     return np.flatnonzero(train), np.flatnonzero(test), (left.astype(int) + right)[test]
+
+
+# -- settings ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HeldOutLoss:
+    """Mean log-loss of a model on held-out comparisons, and each item's part in it.
+
+    ``chances`` has the predicted probabilities, an array for each fold.
+    """
+
+    score: Score
+    sums: InfluenceSums
+    chances: list[np.ndarray]
+
+
+@dataclass(frozen=True)
+class HeldOutTests:
+    """Comparisons with the rows (train, test) of each fold."""
+
+    data: Comparisons
+    use: str
+    folds: Folds
+    tested: MeasuredComparisons
+    pairs: ItemPairs
+    ridges: dict[tuple[Any, ...], RidgeCurve] = field(default_factory=dict)
+    workers: Workers = ALONE
+
+    @classmethod
+    def of(cls, data: Comparisons, use: str, folds: Folds) -> "HeldOutTests":
+        part = data[np.concatenate([test for _, test in folds])]
+        fold = np.repeat(np.arange(len(folds)), [len(test) for _, test in folds])
+        tested = MeasuredComparisons.of(part, fold)
+        group = ItemKFold(2).group_of_item(data)
+        return cls(data, use, folds, tested, ItemPairs(group[part.left], group[part.right]))
+
+    def first(self, n_folds: int) -> "HeldOutTests":
+        """The tests of some folds."""
+        fewer = HeldOutTests.of(self.data, self.use, self.folds[:n_folds])
+        return replace(fewer, ridges=self.ridges, workers=self.workers)
+
+    @property
+    def n_tested(self) -> int:
+        """Decided comparisons that are tested; once, though both items may be held out in turn."""
+        once = np.unique(np.concatenate([test for _, test in self.folds]))
+        tested = MeasuredComparisons.of(self.data[once], np.zeros(len(once), dtype=int))
+        return round(float(tested.count[tested.outcome != 0].sum()))
+
+    def measure(self, settings: dict[str, Any]) -> tuple[HeldOutLoss | None, str]:
+        """The held-out loss of a model with these settings, or the reason why there is none."""
+        checked = check_settings(**settings | {"inference": None})
+        takes_long = checked.item_effects and self.data.items.values.shape[1] > 0
+        if takes_long and len(self.data) > QUICK and len(self.folds) > FEWER_FOLDS:
+            return self.first(FEWER_FOLDS).measure(settings)
+        # the ridge depends on the comparisons, on the side and on ties: chosen once for each
+        depends_on = checked.l2_for_known, checked.side_effect, checked.ties
+        keys = [(number, *depends_on) for number in range(len(self.folds))]
+        jobs = (
+            partial(
+                _fit_and_predict, self.data[train], self.data[test], checked, self.ridges.get(key)
+            )
+            for (train, test), key in zip(self.folds, keys, strict=True)
+        )
+        try:
+            chances, ridges = zip(*self.workers.each(jobs, in_threads=True), strict=True)
+        except PairscoreError as error:
+            return None, str(error)
+        self.ridges.update((key, ridge) for key, ridge in zip(keys, ridges, strict=True) if ridge)
+        return self.loss(list(chances)), ""
+
+    def gain(self, before: HeldOutLoss, after: HeldOutLoss) -> Score:
+        """How much lower the loss of the second model is, on the comparisons that tested both."""
+        n_folds = min(len(before.chances), len(after.chances))
+        tests = self if n_folds == len(self.folds) else self.first(n_folds)
+        old = tests.loss(before.chances)
+        new = tests.loss(after.chances)
+        return Score(old.score.value - new.score.value, (old.sums - new.sums).std_error)
+
+    def fit_all(self, settings: dict[str, Any]) -> Fit:
+        """The fit to all comparisons, without intervals."""
+        checked = check_settings(**settings | {"inference": None})
+        key = ("all", checked.l2_for_known, checked.side_effect, checked.ties)
+        fit, _ = fit_comparisons(self.data, checked, ridge=self.ridges.get(key))
+        if fit.ridge_curve is not None:
+            self.ridges[key] = fit.ridge_curve
+        return fit
+
+    def loss(self, chances: list[np.ndarray]) -> HeldOutLoss:
+        """The loss of what was predicted in these folds, or in these and more."""
+        mean = log_loss(self.tested, np.concatenate(chances[: len(self.folds)]))
+        sums = influence_sums(mean, self.pairs)
+        return HeldOutLoss(Score(mean.value, sums.std_error), sums, chances)
+
+
+def _fit_and_predict(
+    train: Comparisons, test: Comparisons, settings: Settings, ridge: RidgeCurve | None
+) -> tuple[np.ndarray, RidgeCurve | None]:
+    """P(left wins) of the test comparisons, and the ridge that was chosen from the others."""
+    with one_blas_thread:
+        fit, _ = fit_comparisons(train, settings, ridge=ridge)
+        lose, _, win = outcome_probabilities(fit, test)
+    return win / (win + lose), fit.ridge_curve
+
+
+def hold_out(data: Comparisons, use: str, seed: int) -> Folds:
+    """Rows to train on and to test on, until enough are tested."""
+    folds: Folds = []
+    with suppress(PairscoreError):  # a fold that has nothing to train on, or to test
+        for train, test in _folds(data, use, seed):
+            enough = sum(len(tested) for _, tested in folds) >= ENOUGH or len(folds) == MOST_FOLDS
+            if not enough and len(train) and len(test):
+                folds.append((train, test))
+    if not folds:
+        raise PairscoreError(
+            "the comparisons are too few to hold some out; give more, or choose the settings"
+            " yourself."
+        )
+    return folds
+
+
+def _folds(data: Comparisons, use: str, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Pairs are held out for known items, items for new ones."""
+    if use == "new":
+        n_groups = len(np.unique(ItemKFold(2).group_of_item(data)[data.compared]))
+        n_folds = min(FOLDS["new"], n_groups)
+        yield from ItemKFold(n_folds, random_state=seed, test="touch").split(data)
+        return
+    fold = assign_pairs(data, FOLDS["known"], np.random.default_rng(seed))
+    none_held_out = np.zeros(len(data.items), dtype=bool)
+    for number in range(FOLDS["known"]):
+        aside = fold == number
+        if not data.items.values.shape[1]:
+            aside &= ~linking(data, aside)
+        train, test, _ = split_comparisons(data, none_held_out, aside)
+        yield train, test

@@ -9,19 +9,73 @@ How sure each is, the influences of comparisons say (:mod:`pairscore.core.shares
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import expit, logit
 
+from pairscore.core.incidence import pair_numbers
 from pairscore.core.roots import solve_falling
 from pairscore.core.shares import Statistic, weighted_mean, wilson_interval
 from pairscore.data.comparisons import Comparisons
-from pairscore.evaluation.held_out import HeldOutComparisons
 
 N_BINS = 10  # of calibration: enough to see a bend, few enough to have comparisons in each
 SMALLEST_PROBABILITY = float(np.finfo(float).eps)  # so that a surprise costs 36, not infinity
 SMALLEST_MAJORITY = 1e-9  # of a pair's comparisons; below, rounding of weights decides
 DIGITS = 12  # beyond, a number may be rounding and is taken for zero
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredComparisons:
+    """The comparisons on which models are tested, of all folds together.
+
+    Attributes
+    ----------
+    left, right : (M,) int
+        Numbers of the two items.
+    outcome : (M,)
+        1 where left won, -1 where right won, 0 for a tie.
+    amount : (M,) float
+        How much a comparison counts: its weight times its count.
+    count : (M,) float
+        How many equal and independent comparisons a row stands for.
+    fold : (M,) int
+        The fold whose models predict it. A comparison may be tested in two folds.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    outcome: np.ndarray
+    amount: np.ndarray
+    count: np.ndarray
+    fold: np.ndarray
+
+    @classmethod
+    def of(cls, data: Comparisons, fold: np.ndarray) -> "MeasuredComparisons":
+        """All of these comparisons, each with the fold (M) that tests it."""
+        count = np.ones(len(data)) if data.count is None else data.count
+        return cls(data.left, data.right, data.outcome, data.amount, count, fold)
+
+    @cached_property
+    def left_share(self) -> np.ndarray:
+        """s: the share of the win that left had."""
+        return (1 + self.outcome) / 2
+
+    @cached_property
+    def decided(self) -> np.ndarray:
+        """How much each comparison counts among those that are no ties."""
+        return np.where(self.outcome != 0, self.amount, 0.0)
+
+    @cached_property
+    def pair(self) -> np.ndarray:
+        """A number for each unordered pair of items."""
+        return pair_numbers(self.left, self.right)
+
+    @cached_property
+    def pairs_in_folds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs, once for each fold that tests them: first row of each, and number of each row."""
+        key = self.fold * (self.pair.max(initial=0) + 1) + self.pair
+        return np.unique(key, return_index=True, return_inverse=True)[1:]
 
 
 @dataclass(frozen=True)
@@ -41,19 +95,19 @@ class Score:
         )
 
 
-def accuracy(data: HeldOutComparisons, p: np.ndarray) -> Statistic:
+def accuracy(data: MeasuredComparisons, p: np.ndarray) -> Statistic:
     """Share of decided comparisons that the favourite won; equal chances count half."""
     return weighted_mean(_favourite_share(data, p), data.decided, data.count)
 
 
-def log_loss(data: HeldOutComparisons, p: np.ndarray) -> Statistic:
+def log_loss(data: MeasuredComparisons, p: np.ndarray) -> Statistic:
     """Mean of -s log p - (1 - s) log(1 - p)."""
     s = data.left_share
     p = np.clip(p, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
     return weighted_mean(-s * np.log(p) - (1 - s) * np.log1p(-p), data.decided, data.count)
 
 
-def calibration_slope(data: HeldOutComparisons, p: np.ndarray) -> Statistic:
+def calibration_slope(data: MeasuredComparisons, p: np.ndarray) -> Statistic:
     """The b with which s is most likely under the logit b log(p / (1 - p)).
 
     1 is right, less is overconfident. With x = log(p / (1 - p)) it solves
@@ -78,7 +132,7 @@ def calibration_slope(data: HeldOutComparisons, p: np.ndarray) -> Statistic:
     return Statistic(slope, data.decided * pull(slope) / total, information / total, data.count)
 
 
-def calibration_error(data: HeldOutComparisons, p: np.ndarray) -> Statistic:
+def calibration_error(data: MeasuredComparisons, p: np.ndarray) -> Statistic:
     """How far from the favourite's probability is how often it won, on average over ten bins?
 
     Bins go by the favourite's probability and have equal weight. As a mean over comparisons it is
@@ -95,7 +149,7 @@ def calibration_error(data: HeldOutComparisons, p: np.ndarray) -> Statistic:
     return weighted_mean(sign[bin_] * surplus, data.decided, data.count)
 
 
-def misordered(data: HeldOutComparisons, p: np.ndarray) -> Statistic:
+def misordered(data: MeasuredComparisons, p: np.ndarray) -> Statistic:
     """Share of pairs with a majority that the predictions put against it.
 
     Each pair counts once for each fold that tests it, even chances half. The predicted order is
@@ -114,7 +168,7 @@ def misordered(data: HeldOutComparisons, p: np.ndarray) -> Statistic:
     return Statistic(of_pairs.value, influence, share, np.ones(len(p)))
 
 
-MEASURES: dict[str, Callable[[HeldOutComparisons, np.ndarray], Statistic]] = {
+MEASURES: dict[str, Callable[[MeasuredComparisons, np.ndarray], Statistic]] = {
     "accuracy": accuracy,
     "log_loss": log_loss,
     "calibration_slope": calibration_slope,
@@ -123,7 +177,7 @@ MEASURES: dict[str, Callable[[HeldOutComparisons, np.ndarray], Statistic]] = {
 }
 
 
-def _favourite_share(data: HeldOutComparisons, p: np.ndarray) -> np.ndarray:
+def _favourite_share(data: MeasuredComparisons, p: np.ndarray) -> np.ndarray:
     """Share of the win that the favourite had; one half where no side is the favourite."""
     return np.where(p > 0.5, data.left_share, np.where(p < 0.5, 1 - data.left_share, 0.5))
 

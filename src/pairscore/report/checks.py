@@ -19,13 +19,13 @@ from pairscore.core.passes import net_pass
 from pairscore.core.quantiles import chi_square_p, wald
 from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
-from pairscore.display import first_few
+from pairscore.display import first_few, word_list
 from pairscore.errors import PairscoreWarning, SeparatedFeaturesWarning, UnbeatenItemsWarning
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, pairing_of_data
 from pairscore.estimators.results import REACH
-from pairscore.evaluation.auto_fit import IN_WORDS, word_list
 from pairscore.evaluation.residuals import expected_outcomes
+from pairscore.evaluation.settings_search import IN_WORDS
 from pairscore.model.regression import RankRegression
 from pairscore.report.items import comparisons_per_item
 from pairscore.report.trials import WrongShare

@@ -16,12 +16,8 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.evaluation import measures
-from pairscore.evaluation.held_out import (
-    HeldOutComparisons,
-    assign_pairs,
-    linking,
-    split_comparisons,
-)
+from pairscore.evaluation.held_out import assign_pairs, linking, split_comparisons
+from pairscore.evaluation.measures import MeasuredComparisons
 from pairscore.metrics import angle
 from pairscore.model.predict import linear_scores
 from pairscore.model.regression import RankRegression
@@ -91,7 +87,7 @@ def wrong_share(probability: np.ndarray, data: Comparisons) -> WrongShare:
     if not known.any():
         return WrongShare()
     part, p = data[known], probability[known]
-    tested = HeldOutComparisons.of(part, np.zeros(len(part), dtype=int))
+    tested = MeasuredComparisons.of(part, np.zeros(len(part), dtype=int))
     found, slope = measures.accuracy(tested, p), measures.calibration_slope(tested, p)
     pairs = ItemPairs(part.left, part.right)
     right = share_interval(found, pairs)

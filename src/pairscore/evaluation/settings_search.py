@@ -1,0 +1,323 @@
+"""The search for settings: which are tried, in which order, and which stay.
+
+Some settings help only together. The answers of a careless judge hide item effects, and without
+these a judge's sharpness is measured at a score that misses much of the order: where the two were
+not both kept one after the other, they are tried at once. An advantage of the left side is hidden
+where better items stood on the right more often, so that it is tried again next to item effects.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pairscore.core.quantiles import p_in_words, z_and_p
+from pairscore.data.comparisons import Comparisons
+from pairscore.data.votes import refuse_missing_judges
+from pairscore.display import word_list
+from pairscore.errors import PairscoreError
+from pairscore.estimators.results import ItemEffectsTest
+from pairscore.evaluation.held_out import HeldOutLoss, HeldOutTests
+from pairscore.evaluation.measures import Score
+from pairscore.parallel import Progress, nobody
+
+IN_WORDS = {
+    "side_effect": "an advantage of the left side",
+    "l2": "a ridge",
+    "item_effects": "item effects",
+    "judge_slopes": "a separate sharpness for every judge",
+    "ties": "ties",
+}
+TIES = {
+    "drop": "ties left out",
+    "half": "ties as half wins",
+    "davidson": "Davidson's rule for ties",
+}
+# time of a fit with a setting, roughly, where a plain one takes 1
+COSTS = {"l2": 15, "item_effects": 30, "judge_slopes": 60}
+MANY = 1000  # comparisons per feature, from which on a ridge has nothing to gain
+JUDGE_LEVEL = 0.01  # chance that one of several equal judges is taken for a different one
+EFFECTS = {"item_effects": True}
+SLOPES = {"judge_slopes": True}
+SIDE = {"side_effect": True}
+UNKNOWN = Score(float("nan"), float("nan"))
+
+
+@dataclass(frozen=True)
+class SettingsTrial:
+    """One model on the held-out comparisons.
+
+    ``added`` names the settings that it has more than the model before, none for the plain one;
+    ``abilities`` is whether items have no features. ``gain`` is how much lower its log-loss is than
+    that model's. ``reason`` says why it could not be fitted. ``effects_test`` is that of item
+    effects in all comparisons; where it sees none, they are not tried.
+    """
+
+    settings: dict[str, Any]
+    added: tuple[str, ...]
+    abilities: bool
+    kept: bool
+    loss: Score = UNKNOWN
+    gain: Score = UNKNOWN
+    reason: str = ""
+    effects_test: ItemEffectsTest | None = None
+
+    @property
+    def name(self) -> str:
+        if not self.added:
+            return "plain, ties left out" if self.settings.get("ties") == "drop" else "plain"
+        names = [setting_in_words(name, self.settings, self.abilities) for name in self.added]
+        return f"with {word_list(names)}"
+
+    @property
+    def verdict(self) -> str:
+        if self.reason:
+            return "not possible"
+        if self.effects_test is not None and not self.effects_test.used:
+            p = self.effects_test.p_value
+            if self.effects_test.estimate_is_zero and np.isfinite(self.gain.value):
+                return "not kept: of size zero next to what was kept later"
+            return f"no item effects seen{'' if np.isnan(p) else f' ({p_in_words(p)})'}"
+        return f"kept{self._why_without_gain}" if self.kept else "not kept"
+
+    @property
+    def _why_without_gain(self) -> str:
+        """Why a setting is kept that held-out comparisons say neither yes nor no to."""
+        if not self.gain.value <= self.gain.std_error:  # NaN where there is nothing before it
+            return ""
+        if self.effects_test is not None:
+            p = p_in_words(self.effects_test.p_value)
+            return f": items differ beyond their features ({p})"
+        return ": in all comparisons together, judges clearly differ"
+
+
+def setting_in_words(name: str, settings: dict[str, Any], abilities: bool) -> str:
+    """A setting in words; ``abilities`` where items have no features."""
+    if name == "item_effects" and abilities:
+        return "abilities shrunk by an estimated variance"
+    return TIES[settings["ties"]] if name == "ties" else IN_WORDS[name]
+
+
+@dataclass
+class SettingsSearch:
+    """Trials in turn, with the settings that were kept so far and their held-out loss.
+
+    ``loss`` is None as long as no model could be fitted. ``effects_tests`` has what the test of
+    item effects said, by the settings that it was made with.
+    """
+
+    tests: "HeldOutTests"
+    kept: dict[str, Any]
+    loss: "HeldOutLoss | None" = None
+    trials: list[SettingsTrial] = field(default_factory=list)
+    effects_tests: list[tuple[dict[str, Any], ItemEffectsTest]] = field(default_factory=list)
+
+    @property
+    def has_features(self) -> bool:
+        return self.tests.data.items.values.shape[1] > 0
+
+    @property
+    def test_of_chosen(self) -> ItemEffectsTest | None:
+        """The test of item effects that agrees with what was chosen, if there was one.
+
+        Of effects that are kept, the last one; other settings may have been added since.
+        """
+        if "item_effects" in self.kept:
+            return next((t for _, t in reversed(self.effects_tests) if t.used), None)
+        said = [test for tested, test in self.effects_tests if tested == self.kept | EFFECTS]
+        return next((test for test in said if not test.used), None)
+
+    def start(self) -> None:
+        """Try the plain model, which is where the others start from."""
+        self.loss, reason = self.tests.measure(self.kept)
+        score = UNKNOWN if self.loss is None else self.loss.score
+        self.trials.append(self._trial({}, kept=True, loss=score, reason=reason))
+
+    def add(self, more: dict[str, Any]) -> None:
+        """Try to add settings, and keep them if held-out comparisons say so."""
+        settings = self.kept | more
+        reason = next(filter(None, (_impossible(self.tests.data, name) for name in more)), "")
+        test = None
+        if self.has_features and "item_effects" in more and not reason:
+            test, reason = self._test_item_effects(settings, is_alone=more == EFFECTS)
+        loss = None
+        if not reason and (test is None or test.used):
+            loss, reason = self.tests.measure(settings)
+        if loss is None:
+            self.trials.append(self._trial(more, kept=False, reason=reason, effects_test=test))
+            return
+        gain = UNKNOWN if self.loss is None else self.tests.gain(self.loss, loss)
+        kept = self.loss is None or self._is_worth_it(more, gain, test)
+        self.trials.append(
+            self._trial(more, kept=kept, loss=loss.score, gain=gain, effects_test=test)
+        )
+        if kept:
+            self.kept = settings
+            self.loss = loss
+
+    def _is_worth_it(self, more: dict[str, Any], gain: Score, test: ItemEffectsTest | None) -> bool:
+        """Whether held-out comparisons speak for settings; or all comparisons do where these are
+        undecided.
+        """
+        if gain.value > gain.std_error:
+            return True
+        no_difference = gain.value == 0 == gain.std_error
+        if not (gain.value > -gain.std_error or no_difference):
+            return False
+        return self._judges_differ(self.kept | more) if "judge_slopes" in more else test is not None
+
+    def _trial(self, more: dict[str, Any], **outcome: Any) -> SettingsTrial:
+        return SettingsTrial(self.kept | more, tuple(more), not self.has_features, **outcome)
+
+    def _test_item_effects(
+        self, settings: dict[str, Any], is_alone: bool
+    ) -> tuple[ItemEffectsTest | None, str]:
+        """Whether items differ beyond their features in all comparisons; or why nobody can say.
+
+        The test is made at a fit without effects. Where they are tried together with something that
+        such a fit cannot measure, only their estimated size counts, and held-out comparisons.
+        """
+        try:
+            fit = self.tests.fit_all(settings | {"item_effects": "auto" if is_alone else True})
+        except PairscoreError as error:
+            return None, str(error)
+        test = fit.item_effects_test
+        if not is_alone:
+            unseen = fit.item_effects is None or fit.item_effects.sigma2 == 0
+            return (ItemEffectsTest(estimate_is_zero=True) if unseen else None), ""
+        assert test is not None
+        self.effects_tests.append((settings, test))
+        return test, ""
+
+    def _judges_differ(self, settings: dict[str, Any]) -> bool:
+        """Whether some judge is clearly less or more sharp than average, in all comparisons."""
+        try:
+            judges = self.tests.fit_all(settings).judges
+        except PairscoreError:
+            return False
+        if judges is None:
+            return False
+        _, p = z_and_p(judges.slope - 1, judges.std_error)
+        return bool(np.any(p < JUDGE_LEVEL / len(p)))
+
+    def drop_effects_of_size_zero(self) -> None:
+        """Take item effects back where what was kept after them leaves nothing for them.
+
+        A careless judge's answers may look like effects of items, until the judge has a sharpness.
+        """
+        added_alone = [
+            number
+            for number, trial in enumerate(self.trials)
+            if trial.kept and trial.added == ("item_effects",)
+        ]
+        if not (self.has_features and added_alone) or "item_effects" not in self.kept:
+            return
+        effects = self.tests.fit_all(self.kept).item_effects
+        if effects is not None and effects.sigma2 > 0:
+            return
+        trial = self.trials[added_alone[-1]]
+        test = replace(trial.effects_test or ItemEffectsTest(), estimate_is_zero=True)
+        self.trials[added_alone[-1]] = replace(trial, kept=False, effects_test=test)
+        self.effects_tests.append((self.kept, test))
+        self.kept = {name: value for name, value in self.kept.items() if name != "item_effects"}
+
+    def may_help(self, more: dict[str, Any]) -> bool:
+        """Whether settings are new together, and each of them was possible alone."""
+        impossible = {name for trial in self.trials if trial.reason for name in trial.added}
+        is_new = not any(trial.settings == self.kept | more for trial in self.trials)
+        return is_new and impossible.isdisjoint(more)
+
+
+def try_settings(
+    tests: "HeldOutTests", given: dict[str, Any], progress: Progress = nobody
+) -> SettingsSearch:
+    """The plain model, then one setting after the other on top of those that stayed, then those
+    that may help only together.
+    """
+    # ties may disturb the rest by more than they tell of decided comparisons
+    ties = {"ties": "drop"} if np.any(tests.data.outcome == 0) else {}
+    search = SettingsSearch(tests, ties | given)
+    search.start()
+    alone = [
+        {name: value}
+        for name, value in _settings_to_try(tests.data, tests.use, search.loss is None)
+        if name not in given
+    ]
+    cost = 1 + sum(map(_cost, alone)) + sum(map(_cost, _pairs(alone)))
+    whole = cost + max(map(_cost, alone), default=0) / 2  # with the fit to all
+    done = 1
+    for more in _steps(search, alone):
+        progress(done, whole)
+        search.add(more)
+        done += _cost(more)
+    search.drop_effects_of_size_zero()
+    progress(cost, whole)
+    return search
+
+
+def _cost(more: dict[str, Any]) -> int:
+    return sum(COSTS.get(name, 1) for name in more)
+
+
+def _steps(search: SettingsSearch, alone: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What to try next, after what was kept so far."""
+    yield from alone
+    for pair in _pairs(alone):
+        more = {name: value for name, value in pair.items() if search.kept.get(name) != value}
+        # only effects that a test sees hide a side, and so do abilities that are not shrunk: it is
+        # tried only next to effects that stayed
+        hidden = "side_effect" not in more or (more == SIDE and "item_effects" in search.kept)
+        if hidden and search.may_help(more):
+            yield more
+
+
+def _pairs(alone: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Settings that may help only together, of those that are tried alone."""
+    return [EFFECTS | other for other in (SLOPES, SIDE) if EFFECTS in alone and other in alone]
+
+
+def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator[tuple[str, Any]]:
+    """Settings that these comparisons have something for, in the order in which they are tried.
+
+    The ridge comes late, because its choice takes time, unless nothing can be fitted without it.
+    """
+    has_features = data.items.values.shape[1] > 0
+    by_fit: tuple[str, Any] = ("l2", "auto" if use == "new" else "auto-known")
+    ridge = by_fit if has_features else ("item_effects", True)
+    if needs_ridge:
+        yield ridge
+    if data.sides_known:
+        yield "side_effect", True
+    if np.any(data.outcome == 0):
+        yield "ties", "half"
+        yield "ties", "davidson"
+    n_parameters = data.items.values.shape[1] or len(data.items)
+    if not needs_ridge and data.amount.sum() < MANY * n_parameters:
+        yield ridge
+    if has_features:
+        yield "item_effects", True
+    if data.judge is not None and len(np.unique(data.judge.astype(str))) > 1:
+        yield "judge_slopes", True
+
+
+def _impossible(data: Comparisons, name: str) -> str:
+    """Why a setting cannot be tried on these comparisons, whatever is held out of them; or nothing.
+
+    With one winning side everywhere the effect of the side has no finite size.
+    """
+    left_won = bool(np.any(data.outcome == 1))
+    right_won = bool(np.any(data.outcome == -1))
+    if name == "side_effect" and left_won != right_won:
+        side = "left" if left_won else "right"
+        return (
+            f"the {side} item won every decided comparison, so that an effect of the side"
+            " cannot be told from the items; if winners were always written there, name the two"
+            " columns winner and loser."
+        )
+    try:
+        if name == "judge_slopes" and data.judge is not None:
+            refuse_missing_judges(data.judge)
+    except PairscoreError as error:
+        return str(error)
+    return ""
