@@ -56,13 +56,7 @@ NOTICED = 0.03
 WIDEST = 2.0
 STEEPER = 3.0
 
-FLATTER = (16 * np.sqrt(3) / (15 * np.pi)) ** 2  # a logit averaged over a normal effect
-# Guards of divisions: of the first guess, of the score's variance where parameters are as many as
-# items, of the share of an effect that is seen; and the skewness below which a law is normal.
-LEAST_GROWTH = 0.2
-LEAST_LEFT = 0.01
-SEEN = 0.1
-SYMMETRIC = 1e-3
+SEEN = 0.1  # share of an effect that is seen, at least: a guard of a division
 
 
 class VariancePoint(NamedTuple):

@@ -65,13 +65,10 @@ from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.separation import SIDE, TIE, separation_note
 from pairscore.estimators.settings import Settings
 
-AT_MAXIMUM = 1e-7  # as `close` of sweeps to a maximum: the next step, which squares it, is rounding
 # Slopes and the rest in turn: slopes have errors of a tenth and more, of which CLOSE is a
 # hundredth; a study that takes more than ROUNDS swings for ever, and a note says so.
 CLOSE = 0.001
 ROUNDS = 40
-NOTICED = 1.01  # times the likeliest sigma^2: a smaller correction is not worth other sweeps
-FEWEST_ABILITIES = 3  # that met two opponents: two have one difference, and no variance
 NOT_SHRUNK: Note = (
     FewItemsWarning,
     "how far items differ cannot be estimated here, so that abilities are plain, and not shrunk.",
@@ -82,7 +79,6 @@ ALL_OPEN: Note = (
     " that a ridge holds all abilities, and all their intervals are open; fit without these"
     " effects.",
 )
-RUNAWAY = 100.0  # eta, on average, of scores without a size: strong effects have a third of it
 
 
 def fit_effects(data: TableData, settings: Settings) -> Estimate:
