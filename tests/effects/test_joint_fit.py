@@ -293,7 +293,7 @@ def naive_covariance(effects):
     """(L + I / sigma^2)^-1, pair by pair."""
     precision = np.eye(len(effects.effect)) / effects.posterior_sigma2
     for low, high, weight in zip(
-        effects.pair_low, effects.pair_high, effects.pair_weight, strict=True
+        effects.pairs.low, effects.pairs.high, effects.pairs.weight, strict=True
     ):
         ends = np.zeros(len(precision))
         ends[low], ends[high] = 1, -1

@@ -7,6 +7,7 @@ from scipy.special import expit
 
 from pairscore import Comparisons, PairscoreError, PairscoreWarning, RankRegression, load
 from pairscore.errors import FewItemsWarning, SeparationWarning
+from tests import forged
 from tests.model.peers import peers_numbers, peers_votes
 
 
@@ -399,3 +400,16 @@ def test_side_context_and_ties_enter_contrasts_without_features():
     expected = np.array([1, -1]) @ V[np.ix_(places, places)] @ np.array([1, -1])
     assert model.contrast({"length": 1, "left": -1}).std_error ** 2 == pytest.approx(expected)
     assert model.joint_test(["left", "length"]).df == 2
+
+
+def test_a_file_without_what_effects_add_to_abilities_is_read(tmp_path):
+    votes, _ = draw_votes()
+    model = RankRegression().fit(None, votes)
+    model.save(tmp_path / "model.npz")
+    arrays = forged.read(tmp_path / "model.npz")
+    del arrays["item_effects_along_effects"]
+    forged.write(tmp_path / "model.npz", arrays)
+    again = load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.rank()["score"], model.rank()["score"])
+    pair = ("item 03", "item 07")
+    assert again.difference(*pair).std_error == model.difference(*pair).std_error

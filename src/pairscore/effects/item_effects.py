@@ -10,7 +10,7 @@ from pairscore.effects.item_variance import REACH2
 from pairscore.effects.quasi_variances import centred_variances, quasi_variances
 from pairscore.effects.variance_score import n_shared
 from pairscore.estimators.fit_data import TableData
-from pairscore.estimators.results import ItemEffects
+from pairscore.estimators.results import AbilityErrors, EffectPairs, ItemEffects
 
 
 def kept_effects(
@@ -40,9 +40,7 @@ def kept_effects(
         factor=score_length(data, coef) / score_length(data, joint.top.theta[:d]),
         n_shared=n_shared(rows),
         posterior_sigma2=post.sigma2,
-        pair_low=rows.pairs.low,
-        pair_high=rows.pairs.high,
-        pair_weight=rows.pair_information(post.derivatives),
+        pairs=EffectPairs(rows.pairs.low, rows.pairs.high, rows.pair_information(post.derivatives)),
     )
 
 
@@ -56,6 +54,7 @@ def _kept_abilities(data: TableData, joint: JointFit, full: np.ndarray | None) -
     pairs, weight = rows.pairs, post.pair_information
     C = np.zeros((len(rows.X), 0)) if full is None else -post.solved @ square_root(full)
     variance = centred_variances(post.covariance, pairs, post.sigma2) + np.sum(C**2, axis=1)
+    quasi = quasi_variances(post.covariance, C, variance, bool(np.isinf(post.sigma2)))
     return ItemEffects(
         ids=data.comparisons.items.ids,
         keys=feature_keys(data.X),
@@ -68,11 +67,8 @@ def _kept_abilities(data: TableData, joint: JointFit, full: np.ndarray | None) -
         factor=1.0,
         n_shared=n_shared(rows),
         posterior_sigma2=post.sigma2,
-        pair_low=pairs.low,
-        pair_high=pairs.high,
-        pair_weight=weight,
-        along_effects=C,
-        quasi_variance=quasi_variances(post.covariance, C, variance, bool(np.isinf(post.sigma2))),
+        pairs=EffectPairs(pairs.low, pairs.high, weight),
+        abilities=AbilityErrors(C, quasi),
     )
 
 

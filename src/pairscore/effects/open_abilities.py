@@ -35,7 +35,7 @@ from pairscore.effects.linear_predictor import comparison_scores, effect_columns
 from pairscore.effects.shared_variance import own_variance, shared_variance
 from pairscore.effects.single_comparisons import scale_rows
 from pairscore.estimators.fit_data import TableData
-from pairscore.estimators.results import OF_COMPONENTS, Estimate, Fit
+from pairscore.estimators.results import Estimate, Fit, WinComponents
 from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.settings import Settings
 
@@ -90,11 +90,13 @@ def with_open_abilities(
         items,
         effect=np.where(component >= 0, ability, np.nan),
         std_error=np.where(main, items.std_error, np.nan),
-        component=component,
-        certain_winner=won,
-        certain_loser=lost,
-        certain_amount=amount / data.weight_unit,
-        certain_beside=sign[:, None] * effect_columns(certain, effects, fit.side_effect, slope),
+        components=WinComponents(
+            component,
+            winner=won,
+            loser=lost,
+            amount=amount / data.weight_unit,
+            beside=sign[:, None] * effect_columns(certain, effects, fit.side_effect, slope),
+        ),
     )
     eta = comparison_scores(np.nan_to_num(ability), votes, effects, judges)
     return replace(
@@ -177,32 +179,33 @@ def ability_ends(fit: Fit, width: float) -> tuple[np.ndarray, np.ndarray]:
         effects.std_error if fit.covariance is not None else np.full(len(effects.effect), np.nan)
     )
     low, high = effects.effect - width * error, effects.effect + width * error
-    if effects.component is None or fit.covariance is None:
+    components = effects.components
+    if components is None or fit.covariance is None:
         return low, high
-    held = effects.component > 0
-    low[held], high[held] = -np.inf, np.inf
-    if not np.any(effects.component == 0) or fit.judges is not None:
+    low[components.held], high[components.held] = -np.inf, np.inf
+    if not np.any(components.of_item == 0) or fit.judges is not None:
         return low, high
     for sign, end in ((1.0, low), (-1.0, high)):
-        rows, reach = _nearest_places(fit, sign, width)
+        rows, reach = _nearest_places(fit, components, sign, width)
         end[rows] = effects.effect[rows] + sign * reach
     return low, high
 
 
-def _nearest_places(fit: Fit, sign: float, width: float) -> tuple[np.ndarray, np.ndarray]:
+def _nearest_places(
+    fit: Fit, components: WinComponents, sign: float, width: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Items of components that won (or lost, ``sign`` -1) comparisons with the main one, and how
     far from their abilities, away from the main component, the nearest end of the interval is.
     """
     effects = fit.item_effects
     assert effects is not None
-    component, won, lost, amount, beside = map(
-        np.asarray, (getattr(effects, name) for name in OF_COMPONENTS)
-    )
+    component, won, lost = components.of_item, components.winner, components.loser
     own, others = (won, lost) if sign > 0 else (lost, won)
     used = np.flatnonzero((component[others] == 0) & (component[own] > 0))
     if not len(used):
         return used, np.empty(0)
-    own, others, amount, beside = own[used], others[used], amount[used], beside[used]
+    own, others = own[used], others[used]
+    amount, beside = components.amount[used], components.beside[used]
     eta = effects.effect[won[used]] - effects.effect[lost[used]]
     if fit.effects is not None:
         eta = eta + beside @ np.nan_to_num(fit.effects.values)
@@ -286,9 +289,10 @@ def open_pair_ends(
     differences: those of the two abilities, less each other.
     """
     effects = fit.item_effects
-    if effects is None or effects.component is None or fit.covariance is None:
+    if effects is None or effects.components is None or fit.covariance is None:
         nothing = np.full(len(first), np.nan)
         return np.zeros(len(first), dtype=bool), nothing, nothing
     low, high = ability_ends(fit, width)
-    apart = effects.component[first] != effects.component[second]
+    component = effects.components.of_item
+    apart = component[first] != component[second]
     return apart, low[first] - high[second], high[first] - low[second]

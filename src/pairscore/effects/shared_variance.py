@@ -19,16 +19,15 @@ def _covariance_of_model(effects: ItemEffects) -> Covariance | None:
     """V of the items of a model, kept with it; None for models of earlier versions, which do not
     know it.
     """
-    if effects.pair_low is None or effects.pair_high is None or effects.pair_weight is None:
+    met = effects.pairs
+    if met is None:
         return None
     if effects not in _of_models:
         n = len(effects.effect)
-        start = np.searchsorted(effects.pair_low, np.arange(n + 1)).astype(np.int32)
-        zero = np.zeros((1, len(effects.pair_high)))
-        pairs = Pairs(start, effects.pair_high, zero, zero, np.zeros(1))
-        _of_models[effects] = lasting_covariance(
-            pairs, effects.pair_weight, effects.posterior_sigma2
-        )
+        start = np.searchsorted(met.low, np.arange(n + 1)).astype(np.int32)
+        zero = np.zeros((1, len(met.high)))
+        pairs = Pairs(start, met.high, zero, zero, np.zeros(1))
+        _of_models[effects] = lasting_covariance(pairs, met.weight, effects.posterior_sigma2)
     return _of_models[effects]
 
 
@@ -44,12 +43,13 @@ def shared_variance(effects: ItemEffects, first: np.ndarray, second: np.ndarray)
         return np.zeros(len(first))
     first, second = np.maximum(first, 0), np.maximum(second, 0)
     entries = covariance.entries(first, second)
-    if (C := effects.along_effects) is not None:
+    if effects.abilities is not None:
+        C = effects.abilities.along_effects
         entries = entries + np.einsum("ij,ij->i", C[first], C[second])
-    if effects.free and effects.component is None:
+    if effects.free and effects.components is None:
         own = np.zeros(len(first))
         for rows in (first, second):
-            along = 0.0 if C is None else np.sum(C[rows] ** 2, axis=1)
+            along = _along_effects(effects, rows)
             own += effects.std_error[rows] ** 2 - covariance.entries(rows, rows) - along
         entries = entries + own / 2
     return np.where(known, entries, 0.0)
@@ -60,17 +60,23 @@ def own_variance(effects: ItemEffects, rows: np.ndarray) -> np.ndarray:
     covariance = _covariance_of_model(effects)
     if covariance is None:
         return np.full(len(rows), np.nan)
-    C = effects.along_effects
-    along = 0.0 if C is None else np.sum(C[rows] ** 2, axis=1)
-    return np.maximum(covariance.entries(rows, rows), 0.0) + along
+    return np.maximum(covariance.entries(rows, rows), 0.0) + _along_effects(effects, rows)
+
+
+def _along_effects(effects: ItemEffects, rows: np.ndarray) -> np.ndarray:
+    """What not knowing effects of comparisons adds to the variance of abilities."""
+    if effects.abilities is None:
+        return np.zeros(len(rows))
+    return np.sum(effects.abilities.along_effects[rows] ** 2, axis=1)
 
 
 def difference_variance(effects: ItemEffects, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Variance of the difference of abilities, where some are open; NaN of two components."""
-    assert effects.component is not None
+    assert effects.components is not None
+    component = effects.components.of_item
     variance = own_variance(effects, first) + own_variance(effects, second)
     variance = variance - 2 * shared_variance(effects, first, second)
-    together = effects.component[first] == effects.component[second]
+    together = component[first] == component[second]
     return np.where(together, np.maximum(variance, 0.0), np.nan)
 
 
@@ -93,7 +99,7 @@ def named_abilities(fit: Fit, names: Sequence[Any]) -> tuple[np.ndarray, np.ndar
     first, second = (one.ravel() for one in np.meshgrid(known.row, known.row))
     shared = shared_variance(fit.item_effects, first, second)
     variance = fit.item_effects.std_error[first] ** 2
-    if fit.item_effects.component is not None:
+    if fit.item_effects.components is not None:
         variance = own_variance(fit.item_effects, first)
     own = np.where(first == second, variance, shared)
     return known.effect, own.reshape(len(names), len(names))

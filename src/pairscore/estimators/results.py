@@ -28,14 +28,6 @@ if TYPE_CHECKING:
 
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
 RECORDED = ("sigma2", "explained", "factor", "n_shared", "posterior_sigma2")
-# what pairs of items say of two effects at a time; models of before have none of it
-OF_PAIRS = ("pair_low", "pair_high", "pair_weight")
-OF_ABILITIES = ("along_effects", "quasi_variance")
-# of abilities that only a prior holds: see pairscore.effects.open_abilities
-OF_COMPONENTS = (
-    "component",
-    *("certain_winner", "certain_loser", "certain_amount", "certain_beside"),
-)
 REACH = normal_width(0.95)  # of an interval, in standard errors
 Note = tuple[type[PairscoreWarning], str]
 TEST_LEVEL = 0.05  # p-value up to which item_effects="auto" uses item effects
@@ -61,6 +53,69 @@ class KnownItems:
 
 
 @dataclass(frozen=True, eq=False)
+class EffectPairs:
+    """Pairs of items (P) that met, by rows of the fit, with the information of each: of these is
+    the covariance of effects.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    weight: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class AbilityErrors:
+    """Of abilities without features: what effects of comparisons add to their covariance, CC' with
+    C = ``along_effects`` (N x k), and quasi-variances (N), None where groups have no common scale.
+    """
+
+    along_effects: np.ndarray
+    quasi_variance: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class WinComponents:
+    """Which items wins lead to and fro between, where some abilities have no finite size.
+
+    ``of_item`` (N) is 0 for the main ones, whose average scores are relative to, and -1 for those
+    never compared. Comparisons of two components, which the limit makes certain, have a
+    ``winner`` and a ``loser`` (rows of the fit), an ``amount``, and what each effect adds to the
+    winner (``beside``): see :mod:`pairscore.effects.open_abilities`.
+    """
+
+    of_item: np.ndarray
+    winner: np.ndarray
+    loser: np.ndarray
+    amount: np.ndarray
+    beside: np.ndarray
+
+    @property
+    def held(self) -> np.ndarray:
+        """Mask (N) of the abilities that only a prior holds."""
+        return self.of_item > 0
+
+
+# The parts of ItemEffects, and the names under which a file has their arrays.
+ITEM_PARTS: dict[str, tuple[type, dict[str, str]]] = {
+    "pairs": (EffectPairs, {"low": "pair_low", "high": "pair_high", "weight": "pair_weight"}),
+    "abilities": (
+        AbilityErrors,
+        {"along_effects": "along_effects", "quasi_variance": "quasi_variance"},
+    ),
+    "components": (
+        WinComponents,
+        {
+            "of_item": "component",
+            "winner": "certain_winner",
+            "loser": "certain_loser",
+            "amount": "certain_amount",
+            "beside": "certain_beside",
+        },
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
 class ItemEffects:
     """What items have beyond their features: score = beta'x + effect, effect ~ N(0, sigma2).
 
@@ -69,13 +124,11 @@ class ItemEffects:
     one. ``interval`` is that of sigma2, 95 %. ``explained`` is the share of the compared items'
     variance in score that the features explain, ``factor`` how many times longer the coefficients
     are than those of features alone. Effects have the covariance (L + I / posterior_sigma2)^-1, L
-    the Laplacian of the pairs with their weights, plus CC' with C = ``along_effects`` (N x k).
+    the Laplacian of the ``pairs`` with their weights, plus that of ``abilities``.
 
-    Where some abilities have no finite size, ``component`` (N) says which items wins lead to and
-    fro between: 0 for the main ones, whose average scores are relative to, -1 for those never
-    compared. Of the comparisons of two components, which the limit makes certain, the rows of
-    ``certain_winner`` and ``certain_loser`` are kept, the amount, and how each effect adds to the
-    winner. Others than the main items have no ``std_error``.
+    ``pairs`` is None in models that were saved before they were kept, ``abilities`` where items
+    have features and effects a law, and ``components`` where all abilities have a finite size;
+    beside it, others than the main items have no ``std_error``.
     """
 
     ids: np.ndarray | None
@@ -89,23 +142,20 @@ class ItemEffects:
     factor: float
     n_shared: int
     posterior_sigma2: float = 0.0
-    pair_low: np.ndarray | None = None
-    pair_high: np.ndarray | None = None
-    pair_weight: np.ndarray | None = None
-    along_effects: np.ndarray | None = None
-    quasi_variance: np.ndarray | None = None
-    component: np.ndarray | None = None
-    certain_winner: np.ndarray | None = None
-    certain_loser: np.ndarray | None = None
-    certain_amount: np.ndarray | None = None
-    certain_beside: np.ndarray | None = None
+    pairs: EffectPairs | None = None
+    abilities: AbilityErrors | None = None
+    components: WinComponents | None = None
 
     @property
     def held(self) -> np.ndarray:
         """Mask (N) of the abilities that only a prior holds."""
-        if self.component is None:
-            return np.zeros(len(self.effect), dtype=bool)
-        return self.component > 0
+        none = np.zeros(len(self.effect), dtype=bool)
+        return none if self.components is None else self.components.held
+
+    @property
+    def quasi_variance(self) -> np.ndarray | None:
+        """Of abilities (N): about the variance of a difference, added up."""
+        return None if self.abilities is None else self.abilities.quasi_variance
 
     @property
     def free(self) -> bool:
@@ -141,8 +191,12 @@ class ItemEffects:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """What is said of each item, as arrays without objects."""
-        names = ("keys", "effect", "std_error", "share", *OF_PAIRS, *OF_ABILITIES, *OF_COMPONENTS)
-        arrays = {name: array for name in names if (array := getattr(self, name)) is not None}
+        arrays = {name: getattr(self, name) for name in ("keys", "effect", "std_error", "share")}
+        for part, (_, names) in ITEM_PARTS.items():
+            values = getattr(self, part)
+            if values is not None:
+                kept = {kept: getattr(values, name) for name, kept in names.items()}
+                arrays |= {name: array for name, array in kept.items() if array is not None}
         if self.ids is None:
             return arrays
         ids = np.array(self.ids.tolist())
@@ -156,7 +210,13 @@ class ItemEffects:
     @classmethod
     def from_file(cls, arrays: dict[str, np.ndarray], record: dict[str, Any]) -> "ItemEffects":
         (low, high), known = record["interval"], {n: record[n] for n in RECORDED if n in record}
-        return cls(**{"ids": None} | arrays | known, interval=(low, high))
+        of_items, parts = dict(arrays), dict[str, Any]()
+        for part, (kind, names) in ITEM_PARTS.items():
+            kept = {name: of_items.pop(kept) for name, kept in names.items() if kept in of_items}
+            if part == "abilities" and kept:  # without effects of comparisons, once, none were kept
+                kept.setdefault("along_effects", np.zeros((len(arrays["effect"]), 0)))
+            parts[part] = kind(**kept) if kept else None
+        return cls(**{"ids": None} | of_items | known | parts, interval=(low, high))
 
     @cached_property
     def _named(self) -> Items:

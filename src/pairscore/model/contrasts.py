@@ -343,9 +343,9 @@ def _components(fit: Fit, names: Iterable[Any]) -> np.ndarray:
     """The component of wins that each of some items is of; one where none is open."""
     names = list(names)
     effects = fit.item_effects
-    if effects is None or effects.component is None:
+    if effects is None or effects.components is None:
         return np.zeros(len(names), dtype=int)
-    return effects.component[effects.known(read_names(names).ids, np.empty(0)).row]
+    return effects.components.of_item[effects.known(read_names(names).ids, np.empty(0)).row]
 
 
 def _open_abilities(

@@ -36,8 +36,7 @@ from pairscore.estimators.new_items import NewItems
 from pairscore.estimators.pairing import Pairing
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import (
-    OF_COMPONENTS,
-    OF_PAIRS,
+    ITEM_PARTS,
     RECORDED,
     Effects,
     Fit,
@@ -124,12 +123,12 @@ SCHEMA: dict[str, Field] = {
     f"{RECESSION}origin": Field("parameters", **_HELD),
 }
 OTHER = Field(ANY_SHAPE, "biuf", nan=True)
+WHOLE_PARTS = ("pairs", "components")
 # arrays that are there together or not at all
 TOGETHER = (
     tuple(f"{DATA}{name}" for name in ("values", "left", "right", "outcome", "facts")),
     tuple(EFFECTS + name for name in ("keys", "effect", "std_error", "share")),
-    tuple(EFFECTS + name for name in OF_PAIRS),
-    tuple(EFFECTS + name for name in OF_COMPONENTS),
+    *(tuple(EFFECTS + name for name in ITEM_PARTS[part][1].values()) for part in WHOLE_PARTS),
     ("covariance_", "std_errors_"),
     tuple(RECESSION + field.name for field in fields(Recession)),
 )

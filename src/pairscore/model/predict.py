@@ -119,7 +119,7 @@ def effect_difference_variance(
     """
     from pairscore.effects.shared_variance import difference_variance, shared_variance
 
-    if effects.component is not None:
+    if effects.components is not None:
         return difference_variance(effects, first.row, second.row)
     variance = first.variance + second.variance
     variance = variance - 2 * shared_variance(effects, first.row, second.row)

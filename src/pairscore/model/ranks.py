@@ -401,10 +401,10 @@ class OpenAbilities:
     @classmethod
     def of_items(cls, fit: Fit, known: KnownItems, width: float) -> "OpenAbilities | None":
         effects = fit.item_effects
-        if effects is None or effects.component is None or fit.covariance is None:
+        if effects is None or effects.components is None or fit.covariance is None:
             return None
         low, high = ability_ends(fit, width)
-        return cls(low[known.row], high[known.row], effects.component[known.row])
+        return cls(low[known.row], high[known.row], effects.components.of_item[known.row])
 
     def surely(
         self, rows: np.ndarray, reference: np.ndarray, block: np.ndarray, others: np.ndarray

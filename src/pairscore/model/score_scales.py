@@ -69,9 +69,9 @@ def average_item(fit: Fit) -> str:
 
 def average_line(fit: Fit) -> str:
     """The same in few words, for the line at that score."""
-    if fit.item_effects is None or fit.item_effects.component is None:
+    if fit.item_effects is None or fit.item_effects.components is None:
         return AVERAGE
-    n = int(np.count_nonzero(fit.item_effects.component == 0))
+    n = int(np.count_nonzero(fit.item_effects.components.of_item == 0))
     return f"the average of the {n} items that wins link both ways" if n else AVERAGE
 
 
