@@ -7,13 +7,13 @@ themselves. Nothing here imports NumPy, so that commands which only print help s
 
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from numbers import Integral, Real
 from typing import Any
 
-from pairscore.display import first_few, first_rows, plural, shown
+from pairscore.display import first_few, plural, shown
 from pairscore.messages import Message, Piece, Setting, Text, Words, in_python
 from pairscore.passwords import without_password
 
@@ -200,23 +200,6 @@ class BadEntriesError(PairscoreError):
         """The same error with other advice."""
         problem = self.message.problem
         return BadEntriesError(problem, remedies, self.table, self.entries, self.reason)
-
-
-def bad_entries(
-    problem: str,
-    remedy: Piece | Sequence[Piece],
-    places: Mapping[str, tuple[Iterable[Any], list[Any]]],
-    reason: str,
-) -> BadEntriesError:
-    """The error for entries of the votes; ``places`` has rows and values of each bad column."""
-    rows, values = next(iter(places.values()))
-    entries = [
-        (int(row), column, value)
-        for column, (rows, values) in places.items()
-        for row, value in zip(rows, values, strict=True)
-    ]
-    shown_rows = first_rows(rows, values)
-    return BadEntriesError(f"{problem}: {shown_rows}", remedy, "votes", entries, reason)
 
 
 class PairscoreWarning(Worded, UserWarning):

@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 
 from pairscore.cli import progress
-from pairscore.cli.progress import Line, stage
+from pairscore.cli.progress import ProgressLine, stage
 
 STOPPED = "Error: stopped before it was done; no file is half-written.\n"
 
@@ -20,7 +20,7 @@ class Screen:
 
     def __init__(self, text="Reading"):
         self.now, self.lines = 100.0, []
-        self.progress = Line(text, lambda: self.now, self.lines.append)
+        self.progress = ProgressLine(text, lambda: self.now, self.lines.append)
 
     def after(self, seconds, *report):
         """Let some time pass, then report or draw again; the line as it is then."""

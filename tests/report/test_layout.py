@@ -8,11 +8,10 @@ import pytest
 from scipy.special import expit
 
 from pairscore.errors import PairscoreWarning
-from pairscore.report.charts import residual_chart
+from pairscore.report.charts import residual_chart, tick_label
 from pairscore.report.facts import report_facts
 from pairscore.report.items import RankedItem
 from pairscore.report.page import report_html
-from pairscore.report.words import tick_label
 from tests.model.test_contrasts import fit_table
 from tests.report.browser import faults_of, needs_browser, open_page, script
 from tests.report.conftest import facts_of, text_of

@@ -52,7 +52,7 @@ from pairscore.cli.printing import (
     show_warnings,
 )
 from pairscore.cli.progress import stage
-from pairscore.cli.report import write_report
+from pairscore.cli.report import write_page_of
 from pairscore.cli.words import translate
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError
@@ -309,7 +309,7 @@ def fit_tables(
     if page is not None:
         from pairscore.model.regression import load
 
-        write_report(load(output), study, page, (items, *comparisons), given["n_jobs"])
+        write_page_of(load(output), study, page, (items, *comparisons), given["n_jobs"])
     if not is_piped and not as_json:
         echo(next_steps(items, comparisons, output, page))
 

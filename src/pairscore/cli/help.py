@@ -16,7 +16,7 @@ HYPHEN = "\N{NON-BREAKING HYPHEN}"
 
 
 class HelpText(click.HelpFormatter):
-    """Help in which no option is broken at a hyphen."""
+    """Help in which no option is broken at a hyphen, for which click has no setting."""
 
     def write_text(self, text: str) -> None:
         super().write_text(text.replace("-", HYPHEN))

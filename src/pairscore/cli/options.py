@@ -42,7 +42,7 @@ class Percentage(Share):
         return super().convert(text.removesuffix("%"), param, ctx) / unit
 
 
-class Shares(click.ParamType):
+class ShareList(click.ParamType):
     """Numbers as a tuple: one, several with commas, or a range such as 0.1-0.3, which is five."""
 
     name = "shares"
@@ -63,9 +63,9 @@ class Shares(click.ParamType):
 FILE = click.Path(path_type=Path, allow_dash=True)
 FOLDER = click.Path(path_type=Path)
 SEED = click.IntRange(min=0)
-SHARE, SHARES, PERCENTAGE = Share(), Shares(), Percentage()
-SHARE, SHARES, PERCENTAGE = Share(), Shares(), Percentage()
-SHARE, SHARES, PERCENTAGE = Share(), Shares(), Percentage()
+SHARE, SHARES, PERCENTAGE = Share(), ShareList(), Percentage()
+SHARE, SHARES, PERCENTAGE = Share(), ShareList(), Percentage()
+SHARE, SHARES, PERCENTAGE = Share(), ShareList(), Percentage()
 
 
 # -- making options --------------------------------------------------------------------------------

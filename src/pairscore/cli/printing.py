@@ -121,9 +121,3 @@ def collect_warnings() -> Iterator[list[PairscoreWarning]]:
             show_note(warning.message)
         elif isinstance(warning.message, PairscoreWarning):
             found.append(warning.message)
-
-
-def show_notes(texts: Iterable[Worded | Piece]) -> None:
-    """Print notes that were held back, each once."""
-    for text in dict.fromkeys(texts):
-        show_note(text)

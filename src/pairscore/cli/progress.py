@@ -12,7 +12,7 @@ SHOWN_AFTER, REDRAWN_EVERY = 2.0, 0.5  # seconds
 CLEAR = "\r\x1b[K"  # the line of a terminal
 
 
-class Line:
+class ProgressLine:
     """One line of a terminal: what is going on, how far it is and the time left.
 
     It is shown after SHOWN_AFTER seconds, and erased at the end. Where nobody said how much there
@@ -86,7 +86,7 @@ def stage(text: str) -> Iterator[Callable[[float, float], None]]:
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
-    line = Line(text, monotonic, write_error)
+    line = ProgressLine(text, monotonic, write_error)
     over = threading.Event()
 
     def draw_again() -> None:

@@ -29,17 +29,12 @@ from pairscore.cli.options import (
     word,
 )
 from pairscore.cli.outputs import refuse_output, show_written
-from pairscore.cli.printing import (
-    show_json,
-    show_note,
-    show_notes,
-    show_text,
-)
+from pairscore.cli.printing import show_json, show_note, show_text
 from pairscore.cli.progress import stage
 from pairscore.display import plural
-from pairscore.errors import NO_NUMBER, BadEntriesError, PairscoreError
+from pairscore.errors import NO_NUMBER, BadEntriesError, PairscoreError, Worded
 from pairscore.files.source import Unsaid
-from pairscore.messages import Message, Setting, join
+from pairscore.messages import Message, Piece, Setting, join
 
 if TYPE_CHECKING:
     from pairscore.errors import BadRow, BadRowsError
@@ -136,6 +131,12 @@ def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **
         show_json(about | {"ranking": row_records(ranking)})
     elif output is None:
         show_text(ranking_text(ranking, fit, given["scale"], next(iter(named))))
+
+
+def show_notes(texts: Iterable[Worded | Piece]) -> None:
+    """Print notes that were held back, each once."""
+    for text in dict.fromkeys(texts):
+        show_note(text)
 
 
 def rank_compared(fit: "Fit", items: Path | None, **asked: Any) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def report(
     wording = fitted.wording_.with_words(**wording_settings(given))
     shown = {"wording": wording, "scale": given["scale"]}
     paths = items, *comparisons
-    facts = write_report(fitted, study, output, paths, given["n_jobs"], **shown)
+    facts = write_page_of(fitted, study, output, paths, given["n_jobs"], **shown)
     is_piped = str(output) == "-"  # standard output is the page's then
     if as_json:
         show_json(report_record(output, study, facts.answer), err=is_piped)
@@ -124,7 +124,7 @@ def read_again(
     )
 
 
-def write_report(
+def write_page_of(
     model: Any,
     study: "StudyInput",
     output: Path,

@@ -13,7 +13,7 @@ name.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,7 +34,8 @@ from pairscore.data.tables import (
     to_array,
 )
 from pairscore.display import closest, first_few, first_rows, plural
-from pairscore.errors import OtherCaseError, PairscoreError, bad_entries
+from pairscore.errors import BadEntriesError, OtherCaseError, PairscoreError
+from pairscore.messages import Piece
 
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
 NO_SIDES = ("winner", "loser")
@@ -401,6 +402,23 @@ def refuse_other_case(entries: Sequence[Any], items: Items) -> None:
         f" {'differs' if number == 1 else 'differ'} from the ids of the items only in case"
         f" ({shown}); write the ids alike in both tables."
     )
+
+
+def bad_entries(
+    problem: str,
+    remedy: Piece | Sequence[Piece],
+    places: Mapping[str, tuple[Iterable[Any], list[Any]]],
+    reason: str,
+) -> BadEntriesError:
+    """The error for entries of the votes; ``places`` has rows and values of each bad column."""
+    rows, values = next(iter(places.values()))
+    entries = [
+        (int(row), column, value)
+        for column, (rows, values) in places.items()
+        for row, value in zip(rows, values, strict=True)
+    ]
+    shown_rows = first_rows(rows, values)
+    return BadEntriesError(f"{problem}: {shown_rows}", remedy, "votes", entries, reason)
 
 
 def blank(entry: Any) -> bool:

@@ -145,7 +145,7 @@ def _numbers(cells: list[str]) -> list[str]:
 
     Cells without points and commas are left out.
     """
-    filled = [cell for cell in cells if not is_missing(cell)]
+    filled = [cell for cell in cells if not says_missing(cell)]
     numbers = [cell for cell in filled if re.fullmatch(ANY_NUMBER, cell, re.ASCII)]
     if len(numbers) < NUMERIC_SHARE * len(filled):
         return []
@@ -157,6 +157,6 @@ def _readings(cell: str) -> str:
     return "".join(sign for sign in ",." if re.fullmatch(NAMED_SIGNS[sign].pattern, cell, re.ASCII))
 
 
-def is_missing(cell: str) -> bool:
+def says_missing(cell: str) -> bool:
     """Whether a cell of a column of numbers says that there is none."""
     return IS_MISSING.fullmatch(cell.strip(SPACES)) is not None

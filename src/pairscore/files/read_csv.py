@@ -27,10 +27,10 @@ from pairscore.files.numbers import (
     POINT,
     Signs,
     find_signs,
-    is_missing,
     kept_signs,
     named_signs,
     refuse_unclear_points,
+    says_missing,
 )
 from pairscore.files.sheets import DELIMITERS, sign_of
 from pairscore.files.source import CHUNK, MAX_LINE, Kept, Source, refuse_bad_names
@@ -57,7 +57,7 @@ Reject = tuple[int, int, str, str]  # where the row begins, column (from 0), Duc
 
 
 @dataclass(frozen=True)
-class Layout:
+class CsvLayout:
     """How a CSV file is written: names of its columns, signs, and the first rows as text."""
 
     names: list[str]
@@ -67,7 +67,7 @@ class Layout:
     signs: Signs = POINT
 
 
-def read_layout(path: Path, delimiter: str | None, shown: str) -> Layout:
+def read_layout(path: Path, delimiter: str | None, shown: str) -> CsvLayout:
     """Read the layout of a UTF-8 file from its first line; a named ``delimiter`` holds."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         line = file.readline(MAX_HEADER)
@@ -88,7 +88,7 @@ def read_layout(path: Path, delimiter: str | None, shown: str) -> Layout:
             ) from None
         refuse_bad_names(names, shown)
         sample = list(_sound_rows(rows, max(20, min(1000, SAMPLE_CELLS // len(names)))))
-    return Layout(names, sign, line[len(line.rstrip("\r\n")) :], sample)
+    return CsvLayout(names, sign, line[len(line.rstrip("\r\n")) :], sample)
 
 
 def _sound_rows(rows: Iterator[list[str]], number: int) -> Iterator[list[str]]:
@@ -159,7 +159,7 @@ def load_csv(
     return {name: f"c{place}" for name, place in wanted.items()}, layout.signs
 
 
-def _refuse_odd_lengths(source: Source, layout: Layout) -> None:
+def _refuse_odd_lengths(source: Source, layout: CsvLayout) -> None:
     """Refuse rows with over a hundred cells too many or too few, before DuckDB reads them."""
     n_cells = len(layout.names)
     if not _may_be_odd(source.path, layout):
@@ -181,7 +181,7 @@ def _refuse_odd_lengths(source: Source, layout: Layout) -> None:
         raise BadRowsError(source.shown, rows)
 
 
-def _may_be_odd(path: Path, layout: Layout) -> bool:
+def _may_be_odd(path: Path, layout: CsvLayout) -> bool:
     """Whether some line has over a hundred delimiters too many or too few; quotes are not read."""
     sign, expected = ord(layout.delimiter), len(layout.names) - 1
     held, count = 0, 0  # of the line that the last piece ended in
@@ -209,7 +209,7 @@ def _may_be_odd(path: Path, layout: Layout) -> bool:
 
 
 def _load_as_far_as_cast(
-    source: Source, layout: Layout, wanted: Iterable[int], free: list[int]
+    source: Source, layout: CsvLayout, wanted: Iterable[int], free: list[int]
 ) -> tuple[dict[int, int], list[Reject]]:
     """Fill ``cells``, with numbers in the free columns where all cells can be cast."""
     kinds = dict.fromkeys(wanted, TEXT) | {place: _first_guess(layout, place) for place in free}
@@ -221,7 +221,7 @@ def _load_as_far_as_cast(
 
 
 def _late_numbers(
-    source: Source, layout: Layout, free: list[int], kinds: Mapping[int, int]
+    source: Source, layout: CsvLayout, free: list[int], kinds: Mapping[int, int]
 ) -> dict[int, "CellCounts"]:
     """Columns that were read as text and are meant to be numeric, with their cells counted."""
     texts = (place for place in free if kinds[place] == TEXT)
@@ -229,15 +229,15 @@ def _late_numbers(
     return {place: count for place, count in counts.items() if count.numeric}
 
 
-def _filled(layout: Layout, place: int) -> list[str]:
+def _filled(layout: CsvLayout, place: int) -> list[str]:
     """The cells of a column in the first rows that are not empty."""
     return [row[place] for row in layout.first_rows if place < len(row) and row[place]]
 
 
-def _first_guess(layout: Layout, place: int) -> int:
+def _first_guess(layout: CsvLayout, place: int) -> int:
     """How to read a column of which the first rows are known."""
     cells = _filled(layout, place)
-    filled = [cell for cell in cells if not is_missing(cell)]
+    filled = [cell for cell in cells if not says_missing(cell)]
     numbers = filled if layout.signs == POINT else map(layout.signs.with_point, filled)
     try:
         np.array(list(numbers), dtype=float)
@@ -248,7 +248,9 @@ def _first_guess(layout: Layout, place: int) -> int:
     return NUMBERS if len(filled) == len(cells) else GAPPY
 
 
-def _with_signs(source: Source, layout: Layout, free: list[int], decimal: str | None) -> Layout:
+def _with_signs(
+    source: Source, layout: CsvLayout, free: list[int], decimal: str | None
+) -> CsvLayout:
     """The layout with the named decimal sign, or with the signs that the first rows have."""
     columns = {layout.names[place]: _filled(layout, place) for place in free}
     if decimal is not None:
@@ -260,7 +262,7 @@ def _with_signs(source: Source, layout: Layout, free: list[int], decimal: str | 
     return replace(layout, signs=signs)
 
 
-def _rows_with_commas(source: Source, layout: Layout, places: list[int]) -> list[list[str]]:
+def _rows_with_commas(source: Source, layout: CsvLayout, places: list[int]) -> list[list[str]]:
     """Some rows beyond the first ones that have commas in numbers of these columns."""
     found = " OR ".join(
         f"(contains(c{place}, ',') AND regexp_full_match(c{place}, {sql_text(ANY_NUMBER)}))"
@@ -271,7 +273,7 @@ def _rows_with_commas(source: Source, layout: Layout, places: list[int]) -> list
     return [[cell or "" for cell in row] for row in rows]
 
 
-def _load(source: Source, layout: Layout, kinds: Mapping[int, int]) -> list[Reject]:
+def _load(source: Source, layout: CsvLayout, kinds: Mapping[int, int]) -> list[Reject]:
     """Fill the table ``cells`` with columns of some ``kinds``.
 
     Returns the rejected rows, and cells that are no numbers, in the order of the file.
@@ -306,7 +308,7 @@ def _columns_not_cast(source: Source, kinds: Mapping[int, int], rejects: list[Re
     }
 
 
-def _csv_file(path: Path, layout: Layout, numbers: set[int]) -> str:
+def _csv_file(path: Path, layout: CsvLayout, numbers: set[int]) -> str:
     """The file in SQL, with columns c0, c1, ... of numbers or text."""
     # DuckDB would take a line ending from inside quotes; told of CRLF, it finds no rows, but it
     # sees CRLF by itself
@@ -357,7 +359,7 @@ class CellCounts:
         return self.signs + self.others
 
 
-def _count_cells(source: Source, layout: Layout, place: int) -> CellCounts:
+def _count_cells(source: Source, layout: CsvLayout, place: int) -> CellCounts:
     """Count the filled cells of a text column of the table ``cells`` by kind."""
     cell = f"c{place}"
     kind = (
@@ -373,7 +375,7 @@ def _count_cells(source: Source, layout: Layout, place: int) -> CellCounts:
     return CellCounts(**dict(counts))
 
 
-def _refuse_odd_numbers(source: Source, layout: Layout, numeric: list[int]) -> None:
+def _refuse_odd_numbers(source: Source, layout: CsvLayout, numeric: list[int]) -> None:
     """Refuse 1_000, +-1 and thousands such as 1.2.3 in numeric columns, which DuckDB lets pass."""
     thousands = layout.signs.thousands.encode()
     if not numeric or not _contains(source.path, {b"_", b"++", b"+-", thousands or b"_"}):
@@ -391,7 +393,7 @@ def _refuse_odd_numbers(source: Source, layout: Layout, numeric: list[int]) -> N
         f"{cell!r} in column {layout.names[place]!r}"
         for row in rows
         for place, cell in zip(numeric, row, strict=True)
-        if cell and not is_missing(cell)
+        if cell and not says_missing(cell)
         if re.search(ODD_NUMBER, cell) or layout.signs.with_point(cell) == NO_NUMBER
     ]
     if found:
@@ -416,7 +418,7 @@ def _contains(path: Path, needles: set[bytes]) -> bool:
 # -- faults ----------------------------------------------------------------------------------------
 
 
-def _bad_rows(source: Source, layout: Layout, rejects: list[Reject]) -> BadRowsError:
+def _bad_rows(source: Source, layout: CsvLayout, rejects: list[Reject]) -> BadRowsError:
     """All that DuckDB rejected, by physical line.
 
     A row with too many or too few cells is one fault; otherwise each cell that is neither a number
@@ -449,7 +451,9 @@ def _whole_row(content: bytes, reject: Reject) -> str:
     return content[begin - 1 : begin - 1 + MAX_LINE].decode("utf-8", "ignore").lstrip("\r\n")
 
 
-def _faults_of_row(line: int, text: str, faults: list[Reject], layout: Layout) -> Iterator[BadRow]:
+def _faults_of_row(
+    line: int, text: str, faults: list[Reject], layout: CsvLayout
+) -> Iterator[BadRow]:
     kinds = [kind for _, _, kind, _ in faults if kind != "CAST"]
     if kinds and not set(kinds) & set(WRONG_LENGTH):
         yield BadRow(line, None, text[:200], REASONS.get(kinds[0], kinds[0].lower()))
@@ -461,7 +465,7 @@ def _faults_of_row(line: int, text: str, faults: list[Reject], layout: Layout) -
         return
     for _, place, *_ in faults:
         is_number = re.fullmatch(layout.signs.pattern, cells[place], re.ASCII)
-        if not is_missing(cells[place]) and not is_number:
+        if not says_missing(cells[place]) and not is_number:
             yield BadRow(line, layout.names[place], cells[place][:200], "not a number")
 
 

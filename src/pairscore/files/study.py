@@ -167,7 +167,7 @@ class ItemColumns:
         return make_recipe(table, **{**self.settings, "exclude": self._excluded})
 
 
-class PairColumns(VoteColumns):
+class OpenPairColumns(VoteColumns):
     """The columns of pairs that nobody has compared: as comparisons, without a winner."""
 
     def choose(self, names: list[str], lists: list[str]) -> Collection[str]:
@@ -763,7 +763,7 @@ def read_pairs(
     **reading: Any,
 ) -> Comparisons:
     """Pairs from a file that have no winner, or one that does not count; see ``from_pairs``."""
-    columns = PairColumns.of(vote_columns, context, kept_columns)
+    columns = OpenPairColumns.of(vote_columns, context, kept_columns)
     rules = VoteRules("refuse", 0, context)
     reading["sheet"] = _one_sheet(pairs_file, sheet, say)
     with _open_table(pairs_file, columns, say=say, **reading) as stored:
@@ -798,7 +798,7 @@ def find_id_for_pairs(
     """The column of ids of new items, by the pairs, where the model does not know which it is."""
     recipe = recipe_of(fit)
     needed = ItemColumns(recipe=recipe, id_is_optional=True)
-    columns = PairColumns.of(vote_columns, context, kept_columns)
+    columns = OpenPairColumns.of(vote_columns, context, kept_columns)
     with ExitStack() as stack:
         table, pairs = _open_tables(
             stack,

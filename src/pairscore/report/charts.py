@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from pairscore.report.words import (
-    brief,
     from_to,
     interval,
     number,
@@ -24,7 +23,6 @@ from pairscore.report.words import (
     shorten_names,
     signed,
     text_width,
-    tick_label,
     wins,
 )
 
@@ -122,6 +120,24 @@ def left_axis(y: Axis, x: Axis, as_percent: bool = False, whole: bool = False) -
         parts.append(line(x.start, y(tick), x.end, y(tick), "grid"))
         parts.append(text(x.start - 6, y(tick) + 4, tick_label(tick, as_percent), "end"))
     return parts
+
+
+def tick_label(value: float, as_percent: bool = False) -> str:
+    """A value of an axis in few digits."""
+    if as_percent:
+        return f"{100 * value:.4g} %"
+    return f"{value:,.10g}" if abs(value) >= 1e3 else f"{round(value, 12):.4g}"
+
+
+def brief(value: float) -> str:
+    """A count in few letters.
+
+    >>> brief(999), brief(12345), brief(2.5e6)
+    ('999', '12k', '2.5M')
+    """
+    if value >= 1e6:
+        return f"{value / 1e6:.3g}M"
+    return f"{value / 1e3:.0f}k" if value >= 1e4 else f"{value:,.4g}"
 
 
 # -- pieces of a drawing ---------------------------------------------------------------------------

@@ -42,7 +42,7 @@ from pairscore.report.items import (
 from pairscore.report.judges import Judge, judge_checks, judge_rows
 from pairscore.report.lead import lead_sentences, new_items_sentences
 from pairscore.report.prospects import Prospect, best_accuracy, misordered_by_intervals, prospects
-from pairscore.report.trials import HeldOut, Trial, WrongShare, try_methods, wrong_share
+from pairscore.report.trials import HeldOutItems, Trial, WrongShare, try_methods, wrong_share
 from pairscore.report.words import with_spaces
 
 TIE_BINS = 5
@@ -167,7 +167,7 @@ class ReportFacts:
     n_comparisons: float
     n_ties: float
     trials: list[Trial]
-    held_out: HeldOut
+    held_out: HeldOutItems
     misordered: float
     best_accuracy: float
     wrong: WrongShare

@@ -15,7 +15,7 @@ from pairscore.estimators.results import REACH
 from pairscore.model.item_lookup import known_items
 from pairscore.model.regression import RankRegression
 from pairscore.planning.planner import correlation_eigenvalues
-from pairscore.report.trials import NAN, HeldOut, Trial
+from pairscore.report.trials import NAN, HeldOutItems, Trial
 from pairscore.report.words import option_words
 from pairscore.theory.integrals import best_share, spread_for_noise
 from pairscore.theory.predicted_error import ErrorLaw
@@ -161,7 +161,7 @@ def misordered_by_intervals(model: RankRegression, X: np.ndarray) -> float:
 
 
 def best_accuracy(
-    model: RankRegression, trials: list[Trial], held_out: HeldOut, misordered: float
+    model: RankRegression, trials: list[Trial], held_out: HeldOutItems, misordered: float
 ) -> float:
     """What the best score of these features would predict of new comparisons; NaN if unknown.
 

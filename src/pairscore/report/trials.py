@@ -49,7 +49,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutItems:
     """How items were held out, or the reason why they could not be for the model's method."""
 
     n_folds: int = 0
@@ -106,7 +106,7 @@ def wrong_share(probability: np.ndarray, data: Comparisons) -> WrongShare:
 
 def try_methods(
     model: RankRegression, data: Comparisons, workers: Workers = ALONE
-) -> tuple[list[Trial], HeldOut, np.ndarray]:
+) -> tuple[list[Trial], HeldOutItems, np.ndarray]:
     """Fit every method with the model's settings, and test each on items that it has not seen.
 
     Without features there is one method, which is tested on pairs that it has not seen.
@@ -139,9 +139,9 @@ def try_methods(
     trials = [
         Trial(
             method,
-            accuracy(fits[method].probability, data),
-            accuracy(held_out[method][0], data),
-            tuple(accuracy(held_out[method][0][test], data[test]) for _, test in folds),
+            share_right(fits[method].probability, data),
+            share_right(held_out[method][0], data),
+            tuple(share_right(held_out[method][0][test], data[test]) for _, test in folds),
             tuple(_degrees(scores[method], other) for other in scores.values()),
         )
         if method in scores
@@ -227,19 +227,21 @@ def pair_folds(data: Comparisons) -> tuple[Folds, str]:
     return folds, "" if folds else reason
 
 
-def accuracy(probability: np.ndarray, data: Comparisons) -> float:
+def share_right(probability: np.ndarray, data: Comparisons) -> float:
     """Share of decided comparisons that went to the favourite; NaN without any."""
     decided = data.amount * ((data.outcome != 0) & np.isfinite(probability))
     right = (probability > 0.5) == (data.outcome > 0)
     return float(decided @ right / decided.sum()) if decided.sum() > 0 else NAN
 
 
-def _how_held_out(data: Comparisons, folds: Folds, probability: np.ndarray, reason: str) -> HeldOut:
+def _how_held_out(
+    data: Comparisons, folds: Folds, probability: np.ndarray, reason: str
+) -> HeldOutItems:
     if reason:
-        return HeldOut(reason=reason)
+        return HeldOutItems(reason=reason)
     number = np.ones(len(data)) if data.count is None else data.count
     trained = float(np.mean([number[train].sum() for train, _ in folds]) / number.sum())
-    return HeldOut(len(folds), float(data.amount[np.isfinite(probability)].sum()), trained)
+    return HeldOutItems(len(folds), float(data.amount[np.isfinite(probability)].sum()), trained)
 
 
 def _degrees(scores: np.ndarray, other: np.ndarray) -> float:

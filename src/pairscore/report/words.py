@@ -87,24 +87,6 @@ def _ordinal(place: int) -> str:
     return f"{place:,}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(place % 10, 'th')}"
 
 
-def tick_label(value: float, as_percent: bool = False) -> str:
-    """A value of an axis in few digits."""
-    if as_percent:
-        return f"{100 * value:.4g} %"
-    return f"{value:,.10g}" if abs(value) >= 1e3 else f"{round(value, 12):.4g}"
-
-
-def brief(value: float) -> str:
-    """A count in few letters.
-
-    >>> brief(999), brief(12345), brief(2.5e6)
-    ('999', '12k', '2.5M')
-    """
-    if value >= 1e6:
-        return f"{value / 1e6:.3g}M"
-    return f"{value / 1e3:.0f}k" if value >= 1e4 else f"{value:,.4g}"
-
-
 def signed(value: float, digits: int) -> str:
     """A number with its sign; zero is never negative."""
     return f"{round(value, digits) + 0.0:+,.{digits}f}"
