@@ -131,3 +131,14 @@ def test_whole_numbers_are_summed_in_32_bits_only_where_they_stay_whole(twin):
     for given in ((outcome, amount), (0.5 * outcome, None)):
         with pytest.raises(TypeError, match="not whole"):
             passes.tally_pass(left, right, *given, N, tuple(whole))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("counts", [None, np.arange(M) % 4.0], ids=["once", "counts"])
+def test_times_met_are_those_of_a_loop(kind, counts):
+    left, right, _, amount = drawn(kind)
+    expected = np.zeros(M)
+    for m in range(M):
+        if left[m] != right[m] and (amount is None or amount[m] > 0):
+            expected[m] = 1.0 if counts is None else counts[m]
+    np.testing.assert_array_equal(amounts.times_met(left, right, amount, counts), expected)

@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 
 from pairscore import PairscoreError, RankRegression
 from pairscore.errors import OneSidedWarning
-from pairscore.streaming.merge import merge_files, merge_rounds, merge_sites
+from pairscore.streaming.merge import at_scale, merge_files, merge_rounds, merge_sites
 from pairscore.streaming.site_files import read_sums_file
 from pairscore.streaming.sites import (
     SCALES,
     Point,
     SiteSums,
-    at_scale,
     point_of,
     save_round,
     save_site,

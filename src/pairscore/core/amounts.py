@@ -36,3 +36,10 @@ def meetings(left: np.ndarray, right: np.ndarray, amount: np.ndarray | None) -> 
     """Mask (M) of the comparisons of two different items with a positive amount."""
     apart = left != right
     return apart if amount is None else apart & (amount > 0)
+
+
+def times_met(
+    left: np.ndarray, right: np.ndarray, amount: np.ndarray | None, times: np.ndarray | None
+) -> np.ndarray:
+    """How often two items met in each row (M), if it counts at all: ``times`` are the counts."""
+    return np.where(meetings(left, right, amount), amounts_of_rows(times, len(left)), 0.0)

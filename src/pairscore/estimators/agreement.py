@@ -6,7 +6,7 @@ import numpy as np
 
 from pairscore.core.amounts import times_amount
 from pairscore.core.decided_scale import decided_scale
-from pairscore.core.differences import Differences, OutcomeSums
+from pairscore.core.differences import Differences
 from pairscore.core.sums import share_of
 from pairscore.core.ties import OutcomeLaw
 from pairscore.estimators.fit_data import FitData, TableData
@@ -25,14 +25,11 @@ class Agreement:
         Estimated share of decided comparisons that contradict the true order (the paper's p_e).
     decided_scale : float
         The factor from a score difference to the chances of decided comparisons.
-    outcomes : OutcomeSums
-        Of decided comparisons, at that scale.
     """
 
     agreement: float
     noise: float
     decided_scale: float
-    outcomes: OutcomeSums
 
 
 def linear_predictor(data: TableData, result: Estimate) -> np.ndarray:
@@ -79,4 +76,4 @@ def agreement_of(
     else:
         noise = share_of(outcomes.wrong, decided)
     agreement = share_of(outcomes.right, decided) if decided > 0 else float("nan")
-    return Agreement(agreement, noise, scale, outcomes)
+    return Agreement(agreement, noise, scale)

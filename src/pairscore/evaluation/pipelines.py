@@ -137,7 +137,8 @@ class ItemPipeline(Pipeline):
         if isinstance(a, Comparisons):
             return self._final.difference(self._transformed(a), level=level)
         check_is_fitted(self._final)
-        fit, d = self._final.result_, len(self.items_.feature_names)
+        fit = self._final.result_
+        d = len(self.items_.feature_names)
         pairs = pairs_of_ids(fit, a, b, d)
         if pairs is not None:
             return pair_differences(fit, *pairs, level)
@@ -201,7 +202,8 @@ class ItemPipeline(Pipeline):
 
 def _without_rows(recession: Recession, B: np.ndarray, unit: np.ndarray) -> Recession:
     """Where comparisons are separated, in other features: intervals are open at both ends there."""
-    d, more = len(B), len(recession.unit) - len(B)
+    d = len(B)
+    more = len(recession.unit) - len(B)
     units = np.append(unit, recession.unit[d:])
     directions = np.vstack([B.T @ recession.directions[:d], recession.directions[d:]])
     directions = _span(units[:, None] * directions) / units[:, None]

@@ -138,7 +138,8 @@ def settings_of_data(
     workers: Workers,
 ) -> tuple[Settings, RidgeCurve | None, list[Note]]:
     """Settings that the data allow, with the ridge that was chosen, and what to say of these."""
-    data, has_items = fit_data.comparisons, fit_data.has_items
+    data = fit_data.comparisons
+    has_items = fit_data.has_items
     refuse_unknown_items_and_sides(settings, data, has_items)
     refuse_too_many_features(fit_data, n_counted(fit_data), settings)
     refuse_lost_digits(fit_data.table, fit_data.compared, data.items.feature_names)
@@ -307,7 +308,8 @@ def keep_estimate(
 
 def _keep(fit_data: TableData, result: Estimate, ridge: RidgeCurve | None) -> Fit:
     """All that a model keeps of an estimate in memory, and of how its ridge was chosen."""
-    data, compared = fit_data.comparisons, fit_data.compared
+    data = fit_data.comparisons
+    compared = fit_data.compared
     has_items = fit_data.has_items
     fit = keep_estimate(
         fit_data,
@@ -352,7 +354,8 @@ def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
     d = fit.n_features
     side_error = None
     covariance = result.covariance[:d, :d]
-    effects, side_basis = result.effects.of_comparisons, result.determined.side_basis
+    effects = result.effects.of_comparisons
+    side_basis = result.determined.side_basis
     if effects is not None:
         errors = zip(effects.names, effects.std_errors.tolist(), strict=True)
         side_error = dict(errors).get("left")

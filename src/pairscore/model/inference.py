@@ -62,7 +62,8 @@ def judge_facts(fit_data: TableData, result: Estimate) -> dict[str, Any]:
     others = "another" if panel.n_judges == 1 else "other judges"
     scope = f"hold for {panel.in_words}; {others} may see it differently"
     scope = f"{scope} ({reason})" if reason else scope
-    rule, tie = TieRule(settings.ties, settings.link), result.effects.tie_parameter
+    rule = TieRule(settings.ties, settings.link)
+    tie = result.effects.tie_parameter
     predictor = linear_predictor(fit_data, result)
     score = rule.derivatives(predictor, data.outcome.astype(float), tie, value=False).eta
     by_items = data.items.values.shape[1] > 0

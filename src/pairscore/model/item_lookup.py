@@ -265,7 +265,8 @@ def read_plain(items: Any, features: tuple[str, ...], id: str | None) -> Items |
         except (KeyError, ValueError):
             return None
         values = values[..., 0] if values.shape[2:] == (1,) else values  # columns of one row
-        name, backend = None if id is None else items.get(id), dict
+        name = None if id is None else items.get(id)
+        backend = dict
     else:
         return None
     is_table = values.shape == (len(values) or 1, len(features)) if values.ndim else False

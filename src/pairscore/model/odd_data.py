@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.core.amounts import times_met
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.display import first_few, plural
@@ -40,8 +41,7 @@ def odd_comparisons(data: Comparisons) -> list[Note]:
     notes = alike_notes(data.items)
     if not data.sides_known:  # a coin wrote the winners left or right
         return notes
-    number = np.ones(len(data)) if data.count is None else data.count
-    number = np.where((data.amount > 0) & (data.left != data.right), number, 0.0)
+    number = times_met(data.left, data.right, data.amount, data.count)
     left_won, right_won = (float(number[data.outcome == sign].sum()) for sign in (1, -1))
     return notes + one_sided_notes(left_won, right_won)
 
@@ -101,8 +101,7 @@ def _first_names(items: Items, rows: np.ndarray) -> list[str]:
 
 def extreme_items_of(data: Comparisons) -> dict[str, dict[str, Any]]:
     """The same, of comparisons in memory."""
-    number = np.ones(len(data)) if data.count is None else data.count
-    number = np.where((data.amount > 0) & (data.left != data.right), number, 0.0)
+    number = times_met(data.left, data.right, data.amount, data.count)
     n = len(data.items)
     share = 0.5 + 0.5 * data.outcome
     won = np.bincount(data.left, number * share, n) + np.bincount(

@@ -30,7 +30,8 @@ def open_part(
     take the pairs for random ones, give it what its correlation with other features suggests.
     """
     d = len(result.coef)
-    basis, side_basis = result.determined.basis, result.determined.side_basis
+    basis = result.determined.basis
+    side_basis = result.determined.side_basis
     bases = [basis] if side_basis is None else [basis, side_basis]
     undetermined = np.any([basis.undetermined[:d] for basis in bases], axis=0)
     directions = np.hstack([basis.open_directions[:d] for basis in bases])

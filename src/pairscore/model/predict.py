@@ -36,15 +36,11 @@ def item_scores(fit: Fit, items: Items) -> np.ndarray:
     return scores if known is None else scores + known.effect
 
 
-def neutral_chance(fit: Fit, items: Items, left: int, right: int) -> float:
-    """Chance that one item wins against another if it is no tie, without sides and context."""
-    return float(neutral_chances(fit, items, np.array([left]), np.array([right]))[0])
-
-
 def neutral_chances(fit: Fit, items: Items, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Chances of pairs (M,) of row numbers as in :func:`neutral_chance`.
+    """Chances (M,) that one item wins against another, without sides and context; no ties.
 
-    Averaged over what is not known of their effects, as in ``predict_proba``.
+    Of pairs of row numbers. Averaged over what is not known of their effects, as in
+    ``predict_proba``.
     """
     pairs = Comparisons(items, left, right, np.ones(len(left), dtype=int))
     scores = item_scores(fit, items)

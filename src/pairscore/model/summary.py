@@ -23,7 +23,7 @@ from pairscore.model.contrasts import (
 from pairscore.model.inference import intervals_in_words
 from pairscore.model.item_lookup import items_of_fit
 from pairscore.model.odd_data import FEWEST_OF_ITEM
-from pairscore.model.predict import item_scores, neutral_chance
+from pairscore.model.predict import item_scores, neutral_chances
 from pairscore.model.ranks import shared_ranks
 from pairscore.records import plain, row_records
 
@@ -304,8 +304,9 @@ class Summary:
         fit = self._fit
         items = items_of_fit(fit)
         scores = item_scores(fit, items)
-        first, last = np.argsort(-scores, kind="stable")[[0, -1]].tolist()  # two, if all are equal
-        share = 100 * neutral_chance(fit, items, first, last)
+        ends = np.argsort(-scores, kind="stable")[[0, -1]]  # two items, if all are equal
+        share = 100 * float(neutral_chances(fit, items, ends[:1], ends[1:])[0])
+        first, last = ends.tolist()
         return (
             f"For example, {items.names[first]} {fit.wording.wins} in {_often(share)} of 100"
             f" {self._decided} with {items.names[last]}."

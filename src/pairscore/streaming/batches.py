@@ -201,7 +201,8 @@ class BatchReader:
         self, winner: "pa.Array", left: np.ndarray, right: np.ndarray
     ) -> np.ndarray | None:
         """Who won, by words for the sides and ties or by ids; None where some are neither."""
-        words, coded = self._words, _coded(winner)
+        words = self._words
+        coded = _coded(winner)
         if coded is None:
             outcome = np.full(len(left), NO_WORD, dtype=np.int8)
         else:

@@ -62,7 +62,8 @@ class DaskEngine:
             warnings.filterwarnings("ignore", "Sending large graph")  # one vector or two, once
             held = self.client.submit(_same, task, pure=False)
         leaves = self.client.map(attempt, [held] * len(parts), parts, pure=False)
-        sums, level = leaves, 0
+        sums = leaves
+        level = 0
         while len(sums) > 1:
             level += 1
             sums = [

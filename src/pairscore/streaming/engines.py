@@ -58,7 +58,8 @@ class LocalEngine:
     is_local: ClassVar[bool] = True
 
     def total(self, task: Task, parts: Sequence[Any], done: Done = None) -> Any:
-        total, waiting = None, deque(parts)
+        total = None
+        waiting = deque(parts)
         with one_blas_thread, ThreadPoolExecutor(self.n_jobs, initializer=be_worker) as pool:
             running: deque[tuple[Any, Future[Any]]] = deque()
             try:

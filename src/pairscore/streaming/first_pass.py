@@ -18,6 +18,7 @@ from pairscore.core.amounts import (
     amounts_of_rows,
     meetings,
     times_amount,
+    times_met,
     total_of,
 )
 from pairscore.core.pair_graph import Tally
@@ -206,7 +207,9 @@ class TallyTask:
         # those of an item side by side, and small, because items come in any order
         net, exposures = np.zeros((self.n_items, 2), dtype=self._kind(part)).T
         tied = given = n_given = total = weighted = number = 0.0
-        weights, samples, n_rows = Range(), list[Batch](), 0
+        weights = Range()
+        samples = list[Batch]()
+        n_rows = 0
         won = np.zeros(2)
         is_apart = self.reader.drop_ties or "weight" in self.reader.layout.columns
         counted = np.zeros((2, self.n_items if is_apart else 0))
@@ -219,7 +222,8 @@ class TallyTask:
             given += total_of(batch.amount, len(is_tie))
             n_given += _number(batch)
             if is_apart:
-                tally_pass(*batch[:3], _times(batch), self.n_items, (counted[0], counted[1]))
+                times = times_met(batch.left, batch.right, batch.amount, batch.times)
+                tally_pass(*batch[:3], times, self.n_items, (counted[0], counted[1]))
             if self.reader.drop_ties and has_ties:
                 dropped[batch.left[is_tie]] = dropped[batch.right[is_tie]] = True
                 batch = batch.take(~is_tie)
@@ -276,14 +280,8 @@ def _wins_of_sides(batch: Batch) -> tuple[float, float]:
         return float(np.count_nonzero(batch.outcome > 0)), float(
             np.count_nonzero(batch.outcome < 0)
         )
-    number = _times(batch)
+    number = times_met(batch.left, batch.right, batch.amount, batch.times)
     return float(number[batch.outcome > 0].sum()), float(number[batch.outcome < 0].sum())
-
-
-def _times(batch: Batch) -> np.ndarray:
-    """How often two items met in each row (M), if it counts at all."""
-    times = amounts_of_rows(batch.times, len(batch.left))
-    return np.where(meetings(batch.left, batch.right, batch.amount), times, 0.0)
 
 
 def _number(batch: Batch) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from pairscore.errors import (
     RoundNeededWarning,
     SeparationWarning,
 )
+from pairscore.estimators.agreement import Agreement
 from pairscore.estimators.checks import refuse_too_many_features
 from pairscore.estimators.closed_form import (
     Direction,
@@ -58,7 +59,6 @@ from pairscore.streaming.sites import (
     RoundSums,
     ScaleSums,
     SiteSums,
-    at_scale,
 )
 
 CLOSE = 1e-13  # gap to the maximum, per comparison, at which rounds may end
@@ -87,6 +87,8 @@ ALL_EXPLAINED = (
     "the score predicts every comparison correctly, so that the likelihood has no maximum and there"
     " are no intervals; use a ridge."
 )
+
+DEGREE = 9  # of the spline: with fewer, or far more, an error of the scale is ten times as large
 
 
 @contextmanager
@@ -176,7 +178,8 @@ def merge_rounds(sites: Sequence[RoundSums]) -> RankRegression:
 
 
 def _merge_closed_form(point: Point, sums: ClosedFormRound) -> RankRegression:
-    data, direction = point.data, point.direction
+    data = point.data
+    direction = point.direction
     kind, notes = choose_inference(data, point.settings)
     separated = sums.along.is_explained and ridge_is_weak(point.settings.ridge, data.weight_unit)
     ridge = scale_ridge(point.settings, data.weight_unit, direction.standard, separated)
@@ -197,7 +200,7 @@ def _merge_closed_form(point: Point, sums: ClosedFormRound) -> RankRegression:
     estimate = replace(closed_estimate(settings, direction, scale), notes=notes)
     if kind is not None:
         estimate = _with_covariance(point, settings, estimate, direction, scale, sums, moved)
-    shares = shares_of_sums(sums.along, point, moved + float(np.log(guard)))
+    shares = agreement_of_sums(sums.along, point, moved + float(np.log(guard)))
     point = replace(point, scale=factor, number=point.number + 1)
     return _model(point, settings, estimate, shares)
 
@@ -216,7 +219,8 @@ def best_scale(slope: np.ndarray, ridge: float) -> float:
 
 def _guard(point: Point, direction: Direction, sums: ClosedFormRound) -> float:
     """The share of the closed form that is not overfitting."""
-    data, b = point.data, direction.b
+    data = point.data
+    b = direction.b
     return overfit_guard(
         sums.net,
         squares=point.squares_along(b),
@@ -300,7 +304,7 @@ def _merge_likelihood(point: Point, sums: LikelihoodRound) -> RankRegression:
         notes = [*notes, (RoundNeededWarning, text)]
     optimum = Optimum(theta, ridge, point.number, converged=True, separated=False)
     estimate = replace(likelihood_estimate(data, settings, optimum, found), notes=notes)
-    shares = shares_of_sums(sums.along, point, 0.0)
+    shares = agreement_of_sums(sums.along, point, 0.0)
     point = replace(point, theta=tuple(theta.tolist()), number=point.number + 1)
     likelihood = _likelihood(point, estimate, sums)
     return _model(point, settings, estimate, shares, likelihood)
@@ -326,21 +330,13 @@ def _likelihood(point: Point, estimate: Estimate, sums: LikelihoodRound) -> Like
 # -- models ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Shares:
-    """How scores and outcomes agree; see :class:`pairscore.estimators.agreement.Agreement`."""
-
-    agreement: float
-    noise: float
-    decided_scale: float
-
-
-def shares_of_sums(sums: ScaleSums, point: Point, best: float) -> Shares:
-    """The same from sums at SCALES, of which the logarithm ``best`` is that of the coefficients.
+def agreement_of_sums(sums: ScaleSums, point: Point, best: float) -> Agreement:
+    """Agreement from sums at SCALES, of which the logarithm ``best`` is that of the coefficients.
 
     Ties are looked at as far as SCALES reach (:func:`pairscore.core.decided_scale.decided_scale`).
     """
-    scale, unit = 1.0, point.data.weight_unit
+    scale = 1.0
+    unit = point.data.weight_unit
     if point.data.n_tied > 0 and sums.decided > 0 and sums.apart > 0:
         precision = prior_precision(point.scale**2 * sums.squares / sums.apart)
         of_all = best_scale(sums.slope / unit, precision)
@@ -348,20 +344,21 @@ def shares_of_sums(sums: ScaleSums, point: Point, best: float) -> Shares:
         scale = float(np.exp(of_decided - of_all))
     where = float(np.clip(best + np.log(scale), SCALES[0], SCALES[-1]))
     if sums.decided == 0:
-        return Shares(float("nan"), 0.5, scale)
+        return Agreement(float("nan"), 0.5, scale)
     noise = share_of(float(at_scale(sums.wrong, SCALES, where)), sums.decided)
-    return Shares(share_of(sums.right, sums.decided), noise, scale)
+    return Agreement(share_of(sums.right, sums.decided), noise, scale)
 
 
 def _model(
     point: Point,
     settings: Settings,
     estimate: Estimate,
-    shares: Shares | None = None,
+    shares: Agreement | None = None,
     likelihood: Likelihood | None = None,
 ) -> RankRegression:
     """A model of merged sums; nothing in it is about any one item."""
-    data, terms = point.data, point.total.terms
+    data = point.data
+    terms = point.total.terms
     if not np.all(np.isfinite(estimate.coef)):
         raise PairscoreError(NO_DATA)
     never = never_differing_in_sums(data, settings)
@@ -436,3 +433,11 @@ def merge_files(
         "some of these files have sums of sites and others sums at a model; merge those of one kind"
         " at a time."
     )
+
+
+def at_scale(values: np.ndarray, scales: np.ndarray, log_scale: float) -> np.ndarray:
+    """What values (k x ...) at logarithms of scale (k) are at another one between them."""
+    from scipy.interpolate import make_interp_spline
+
+    degree = min(DEGREE, len(scales) - 1)
+    return np.asarray(make_interp_spline(scales, values, degree)(log_scale))

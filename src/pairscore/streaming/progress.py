@@ -21,8 +21,11 @@ class Watch:
     def __init__(
         self, stage: str, parts: Sequence[Any], callback: Callable[[Progress], None] | None
     ):
-        self.stage, self.callback, self.begin = stage, callback, monotonic()
-        self.total, self.read = float(sum(map(size_of, parts))), 0.0
+        self.stage = stage
+        self.callback = callback
+        self.begin = monotonic()
+        self.total = float(sum(map(size_of, parts)))
+        self.read = 0.0
 
     def __call__(self, part: Any) -> None:
         self.read += size_of(part)

@@ -73,7 +73,8 @@ def read_sums_file(path: Any) -> tuple[str, dict[str, Any], dict[str, np.ndarray
         with refuse_damage(path):
             arrays = read_archive(Path(path))
             meta = read_json(str(arrays.pop("meta")))
-            version, kind = meta["version"], meta["kind"]
+            version = meta["version"]
+            kind = meta["kind"]
             if kind not in KINDS or not has_type(meta["sources"], list[str]):
                 raise DamagedFileError("its kind is not known")
     except FileNotFoundError:

@@ -12,9 +12,10 @@ by pairs.
 
 Along the score, comparisons come down to the distribution of their differences. It does not leave
 the site; sums over it do, at a few logarithms of scale around that of the model (SCALES). They are
-smooth in log t, and a spline gives them at any scale between (:func:`at_scale`). So it is with the
-sums over pairs for the intervals of a closed form, at fewer scales (PAIR_SCALES). Maximum
-likelihood takes a step of Newton's method in each round.
+smooth in log t, and a spline gives them at any scale between
+(:func:`pairscore.streaming.merge.at_scale`). So it is with the sums over pairs for the intervals of
+a closed form, at fewer scales (PAIR_SCALES). Maximum likelihood takes a step of Newton's method in
+each round.
 """
 
 import hashlib
@@ -82,7 +83,6 @@ SCALES = 0.1 * np.arange(-15, 26)
 # At each of these a site sends matrices of d x d; standard errors are off by 1e-6 of them at most
 # where the scale is off by 0.1, as it mostly is, and by 1e-5 at the ends.
 PAIR_SCALES = 0.15 * np.arange(-3, 4)
-DEGREE = 9  # of the spline: with fewer, or far more, an error of the scale is ten times as large
 
 
 # -- first sums ---------------------------------------------------------------------------------
@@ -426,14 +426,6 @@ def save_site(sums: SiteSums, path: Any) -> None:
 # -- rounds: where sums are made ---------------------------------------------------------------
 
 
-def at_scale(values: np.ndarray, scales: np.ndarray, log_scale: float) -> np.ndarray:
-    """What values (k x ...) at logarithms of scale (k) are at another one between them."""
-    from scipy.interpolate import make_interp_spline
-
-    degree = min(DEGREE, len(scales) - 1)
-    return np.asarray(make_interp_spline(scales, values, degree)(log_scale))
-
-
 @dataclass(frozen=True)
 class Point:
     """Where sums are made in a round: the sums of all sites, the method, and the parameters.
@@ -482,7 +474,8 @@ class Point:
     @property
     def first_scale(self) -> float:
         """A scale of the closed form on the link, by sums that do not know it."""
-        b, m = self.direction.b, self.data.tally.n_comparisons
+        b = self.direction.b
+        m = self.data.tally.n_comparisons
         explained = float(self.total.label_sum @ b)
         return first_scale(self.squares_along(b), explained, m, self.given.link)
 
@@ -501,7 +494,8 @@ class Point:
         for name, hint in RECORD.items():
             if not has_type(record[name], hint):
                 raise DamagedFileError(f"{name!r} is of another kind")
-        total, theta = SiteSums.of_record(record["total"]), tuple(record["theta"])
+        total = SiteSums.of_record(record["total"])
+        theta = tuple(record["theta"])
         point = cls(**record | {"total": total, "theta": theta})
         n_parameters = len(total.label_sum) + total.terms.side_effect
         if len(theta) != (n_parameters if point.method == "mle" else 0):
@@ -652,7 +646,8 @@ class RoundSums:
 
 
 # what the arrays of a round are
-OF_SCALES, N_PAIR_SCALES = str(len(SCALES)), len(PAIR_SCALES)
+OF_SCALES = str(len(SCALES))
+N_PAIR_SCALES = len(PAIR_SCALES)
 
 
 ALONG = {
@@ -768,8 +763,10 @@ def point_of(model: RankRegression) -> Point:
 
 def closed_form_round(data: StreamData, point: Point) -> ClosedFormRound:
     """Sums of the data of one site at the closed form of all sites."""
-    direction, settings = point.direction, point.settings
-    b, m = direction.b, point.data.tally.n_comparisons
+    direction = point.direction
+    settings = point.settings
+    b = direction.b
+    m = point.data.tally.n_comparisons
     scores = data.table.times(b)
     along = data.along(scores)
     center = float(point.total.compared.mean @ b)
@@ -797,10 +794,12 @@ def _second_half(data: StreamData, point: Point, b: np.ndarray) -> SecondHalfSum
 
 def likelihood_round(data: StreamData, point: Point) -> LikelihoodRound:
     """Sums of the data of one site at coefficients and side effect."""
-    theta, link = np.array(point.theta), point.settings.link
+    theta = np.array(point.theta)
+    link = point.settings.link
     equations = LikelihoodEquations.of_theta(data, theta, link)
     total = pair_sums(data, point, equations, len(theta))
-    scores, side = equations.scores, equations.side_effect
+    scores = equations.scores
+    side = equations.side_effect
     along = data.along(scores, side)
     distinct = along.differences
     if data.tally.exposures.sum() < 2 * data.tally.n_comparisons:  # some item met itself

@@ -68,7 +68,8 @@ def _tree(context: Any, held: Any, parts: list[Any]) -> Any:
         except PairscoreError as error:
             return number, Fault(str(error))
 
-    rdd, n = context.parallelize(list(enumerate(parts)), len(parts)).map(run), len(parts)
+    rdd = context.parallelize(list(enumerate(parts)), len(parts)).map(run)
+    n = len(parts)
     while n > 1:
         n = -(-n // FAN)
         rdd = rdd.map(_to_parent).groupByKey(n).map(add_children)

@@ -200,7 +200,9 @@ class StreamData:
     @cached_property
     def sample(self) -> TableData:
         """The comparisons of the sample, with the sums of all comparisons where these are known."""
-        rows, items, tally = self.first.sample, self.items, self.tally
+        rows = self.first.sample
+        items = self.items
+        tally = self.tally
         left, right = rows.left, rows.right
         if not self.engine.is_local:  # the items of the sample, by numbers of their own
             seen = np.unique(np.concatenate([left, right]))
@@ -249,7 +251,8 @@ class StreamData:
 
     def sum_pairs(self, task: Callable[[Block], Any], stage: str) -> Any:
         """The total of a task over the blocks of items."""
-        blocks, engine = range(self.tiles.n_blocks), self.engine
+        blocks = range(self.tiles.n_blocks)
+        engine = self.engine
         if isinstance(engine, LocalEngine):
             engine = LocalEngine(min(engine.n_jobs, TILES_AT_ONCE))
         watch = Watch(stage, blocks, self.progress)
@@ -266,7 +269,8 @@ class StreamData:
         """Some of the comparisons, with their own sums and a sample of their own."""
         reader = ChosenRows(self.reader, choice)
         size = max(len(self.first.sample), 1)
-        first, stride = self.first, 0
+        first = self.first
+        stride = 0
         while (more := 1 + max(int(first.n_rows) - 1, 0) // size) != stride:  # they may be few
             first = self.run("Separation", TallyTask(reader, len(self.items), more))
             stride = more
@@ -337,7 +341,8 @@ class AlongTask:
 
     def __call__(self, part: NumberedPart) -> AlongSums:
         distribution = DifferenceSums.zero()
-        net, tied = np.zeros(len(self.scores)), 0.0
+        net = np.zeros(len(self.scores))
+        tied = 0.0
         wins, losses = Range(), Range()
         for batch in small_batches(self.rows, part, AT_ONCE):
             left, right, outcome, amount = batch[:4]
@@ -366,7 +371,8 @@ class ScoreTask:
     shift: float
 
     def __call__(self, part: NumberedPart) -> ScoreSums:
-        net, side = np.zeros(len(self.scores)), 0.0
+        net = np.zeros(len(self.scores))
+        side = 0.0
         for batch in small_batches(self.rows, part, BLOCK):
             left, right, outcome, amount = batch[:4]
             same = left == right
@@ -542,6 +548,7 @@ def mask_of(rows: Any, n_items: int) -> np.ndarray | None:
     """A mask (N) of row numbers, or of a mask."""
     if rows is None:
         return None
-    mask, rows = np.zeros(n_items, dtype=bool), np.asarray(rows)
+    mask = np.zeros(n_items, dtype=bool)
+    rows = np.asarray(rows)
     mask[rows] = True
     return mask

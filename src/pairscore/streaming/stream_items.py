@@ -79,13 +79,14 @@ def with_ids(values: Any, head: Items, ids: Sequence[np.ndarray]) -> Items:
     return Items(values, head.feature_names, names, head.backend)
 
 
-def item_columns(
+def columns_of_items(
     names: Sequence[str], settings: Mapping[str, Any], shown: str = "the item table"
 ) -> dict[str, str]:
     """The columns to read, as we call them, by their names in the table."""
     id_name = settings.get("id") or (ID_COLUMN if ID_COLUMN in names else None)
     wanted = list(settings.get("features") or names)
-    exclude, known = settings.get("exclude") or (), set(names)
+    exclude = settings.get("exclude") or ()
+    known = set(names)
     for name in (*([id_name] if id_name else []), *wanted, *exclude):
         if name not in known:
             raise PairscoreError(
@@ -102,7 +103,7 @@ def read_items_in_memory(source: Any, settings: Mapping[str, Any]) -> Items:
     if frame is None or not any(settings.values()):
         return read_items(source)
     names = {str(name): name for name in frame.columns}
-    columns = item_columns(list(names), settings)
+    columns = columns_of_items(list(names), settings)
     table = {new: column_of(frame, names[name]) for name, new in columns.items()}
     if ID_COLUMN not in table and (ids := ids_of(frame)) is not None:
         table[ID_COLUMN] = Column(ids)
@@ -145,14 +146,15 @@ def find_item_ids(
     """
     if settings.get("id"):
         return None
-    given, parts = id_settings(settings), item_parts(source)
+    given = id_settings(settings)
+    parts = item_parts(source)
     if parts is None:
         frame = as_frame(source)
         if frame is None or ID_COLUMN in frame.columns:
             return None
         return find_id_column(frame, _first_names(comparisons, layout), by_text=True, **given)
     names = parts[0].column_names()
-    item_columns(names, settings, parts[0].name)  # refuses names that the table does not have
+    columns_of_items(names, settings, parts[0].name)  # refuses names that the table does not have
     if ID_COLUMN in names:
         return None
     columns = {name: name for name in names if name not in given["others"]}
@@ -356,10 +358,11 @@ def read_item_table(
     parts = item_parts(source)
     if parts is None:
         return remembering_id(read_items_in_memory(source, settings), settings)
-    columns = item_columns(parts[0].column_names(), settings, parts[0].name)
+    columns = columns_of_items(parts[0].column_names(), settings, parts[0].name)
     head = item_head(parts, columns)
     blocks = (block for part in parts for block in item_blocks(part, columns, head.feature_names))
-    n_rows, d = sum(part.n_rows for part in parts), len(head.feature_names)
+    n_rows = sum(part.n_rows for part in parts)
+    d = len(head.feature_names)
     if n_rows * d * 8 <= most_bytes:
         values, ids = _in_memory(blocks, n_rows, d)
     else:
@@ -371,7 +374,9 @@ def _in_memory(
     blocks: Iterable[ItemBlock], n_rows: int, n_features: int
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Features in an array, which grows where the number of rows was a guess; and the ids."""
-    values, ids, n = np.empty((n_rows, n_features)), [], 0
+    values = np.empty((n_rows, n_features))
+    ids = []
+    n = 0
     for block in blocks:
         if n + len(block) > len(values):
             values = np.concatenate([values[:n], np.empty((n + 2 * len(block), n_features))])
@@ -394,7 +399,8 @@ def _on_disk(
 
 def write_features(blocks: Iterable[ItemBlock], path: Path) -> tuple[int, list[np.ndarray]]:
     """Write features to a file, row by row; returns the number of rows, and the ids."""
-    n, ids = 0, []
+    n = 0
+    ids = []
     with path.open("wb") as file:
         for block in blocks:
             values = np.empty((len(block), len(block.columns)))
@@ -491,7 +497,7 @@ def share_items(source: Any, settings: Mapping[str, Any], folder: str, engine: E
             write_features([ItemBlock(np.empty(0), list(items.values.T))], item_file(folder, 0))
         shared = FeatureFiles(folder, (0, len(items)), len(items.feature_names))
         return replace(items, values=shared)  # type: ignore[arg-type]
-    columns = item_columns(parts[0].column_names(), settings, parts[0].name)
+    columns = columns_of_items(parts[0].column_names(), settings, parts[0].name)
     head = item_head(parts, columns)
     task = SaveTask(folder, columns, head.feature_names)
     saved: SavedItems = engine.total(task, list(enumerate(parts)))

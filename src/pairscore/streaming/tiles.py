@@ -103,7 +103,8 @@ class Spill:
         if self.grid.n_blocks > 1:
             tile = self.grid.tile(batch.left, batch.right)
             order = np.argsort(tile, kind="stable")
-            batch, tile = batch.take(order), tile[order]
+            batch = batch.take(order)
+            tile = tile[order]
             starts = np.searchsorted(tile, np.arange(self.n_tiles + 1))
         kind = np.int32 if self.grid.n_items < 2**31 else np.int64
         amount = np.ones(1) if batch.amount is None else batch.amount
@@ -150,7 +151,8 @@ class Spill:
         """What is wrong with a part: entries that are cut off, changed, or of no item."""
         try:
             for chunk, row in enumerate(self._open(f"{part:07d}-starts")):
-                starts, sums = row[: self.n_tiles + 1], row[self.n_tiles + 1 : -1]
+                starts = row[: self.n_tiles + 1]
+                sums = row[self.n_tiles + 1 : -1]
                 if row[-1] != _checksum(row[:-1]) or starts[0] != 0 or np.any(np.diff(starts) < 0):
                     yield f"part {part} is damaged"
                 lengths = {"rows": int(starts[-1]), "items": self.grid.n_items}
@@ -205,7 +207,8 @@ class Spill:
 
     def tile(self, n_parts: int, a: int, b: int) -> Batch:
         """The comparisons of tile (a, b) of all parts, in the order of parts."""
-        number, found = a * self.grid.n_blocks + b, []
+        number = a * self.grid.n_blocks + b
+        found = []
         for part in range(n_parts):
             starts = self._open(f"{part:07d}-starts")[:, number : number + 2]
             for chunk, (begin, end) in enumerate(starts.tolist()):
