@@ -126,7 +126,7 @@ SENTENCES = {
     ),
     "bad numbers among missing ones": (
         b"x,y\n" + b"1,NA\nNA,2\n" * 20 + b"5o,1\n",
-        "pass na=['5o'] if it stands for a missing value:\n  line 42, column 'x': not a number: '5o'",
+        "na=['5o'] if it stands for a missing value:\n  line 42, column 'x': not a number: '5o'",
     ),
     "a short row among missing ones": (
         b"x,y\n" + b"1,NA\nNA,2\n" * 20 + b"5\n",
