@@ -9,7 +9,7 @@ Start with ``fit_stream``.
     batches       batches of comparisons as row numbers, outcomes and amounts
     stream_items  the item table, in memory or in files that all workers can reach
     tiles         comparisons on disk, those of a pair together, and sums over pairs
-    scratch       folders for temporary files
+    scratch       folders for temporary files, here or where all workers can reach them
     progress      how far the passes of a stream are
     engines       map a task over parts and add what comes back, in a fixed order
     dask          an engine on Dask

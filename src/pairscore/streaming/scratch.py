@@ -1,4 +1,4 @@
-"""Folders for temporary files, and lazy tables written to them."""
+"""Folders for temporary files, on this machine or where all workers can reach them."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
