@@ -15,9 +15,8 @@ import pytest
 from pairscore import PairscoreError, PairscoreWarning, RankRegression, fit_stream
 from pairscore.errors import NotConvergedWarning
 from studies.designs import INFERENCES, LINKS, METHODS, NUMBER_OF, SHAPES, make, name_of, names
-from studies.verdicts import answer, attributes, gaps
+from studies.verdicts import DIGITS, answer, attributes, digits, gaps
 
-DIGITS = 1e-6
 FAMILIES_WITH_TWINS = ("plain", "side", "ridge", "tie parameter", "context", "abilities")
 # a link of the user's own whose curvature, by differences, is not positive far out: the expected
 # information takes the place of the observed one, and errors are 5 % off; coefficients are not
@@ -89,7 +88,7 @@ def test_estimates_of_random_designs_are_those_of_a_dense_twin(family, how, figu
         if design.items is not None:
             known = expected.undetermined[: len(model.coef_)]
             np.testing.assert_array_equal(model.undetermined_, known, err_msg=design.name)
-        assert max(of_values, of_errors) < DIGITS, design.name
+        assert max(of_values, of_errors) < digits(design), design.name
         worst = np.maximum(worst, (of_values, of_errors))
         n_fits += 1
     figures(
@@ -125,7 +124,7 @@ def test_streams_of_random_designs_give_what_fits_in_memory_give(family, figures
         with np.errstate(invalid="ignore"):
             of_values = np.max((apart / unit)[unit > 0], initial=0.0)
         both = of_values, np.max(off, initial=0.0)
-        assert max(both) < DIGITS, (design.name, both)
+        assert max(both) < digits(design), (design.name, both)
         worst = np.maximum(worst, both)
         n_fits += 1
     figures(

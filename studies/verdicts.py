@@ -9,6 +9,7 @@ from tests.dense import Answer, Data
 from studies.designs import SECANT, Design, make
 
 NAMES_OF_LINKS = {"logit": "logit", "probit": "probit", SECANT: "secant"}
+DIGITS = 1e-6
 NO_TWIN = ("judge_slopes", "item_effects", "missing")
 
 
@@ -66,6 +67,23 @@ def answer(design: Design) -> Answer | None:
     by_comparison = bool(asked.get("context")) or ties in dense_effects.HAVE_PARAMETER
     information = "observed" if by_comparison else "expected"
     return dense_effects.fit(data, more, inference, link, ties, l2, information)
+
+
+def digits(design: Design) -> float:
+    """How near two right answers are, in standard errors, and relative to these: 1e-6, or rounding.
+
+    A sum over M comparisons is off by sqrt(M) eps of the size of its terms; solving its equations
+    multiplies that by the condition of the features, and both answers have such an error.
+    """
+    if design.items is None:
+        return DIGITS
+    X = design.data.X
+    sd = X.std(axis=0)
+    varies = sd > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
+    values = np.linalg.eigvalsh(np.corrcoef(X[:, varies].T).reshape(2 * (varies.sum(),)))
+    condition = values[-1] / max(values[0], 1e-12) if len(values) else 1.0
+    rounding = 2 * np.sqrt(len(design.data.left)) * np.finfo(float).eps * condition
+    return max(DIGITS, float(rounding))
 
 
 def gaps(expected: Answer, got: dict[str, Any], design: Design) -> tuple[float, float]:

@@ -47,6 +47,15 @@ def test_judges_who_vote_against_the_others_do_not_hide_what_items_are():
     assert negative == [[4, 5]]
 
 
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+def test_judges_against_the_others_are_seen_where_little_common_order_is_left():
+    """Nobody had a slope of their own, and sigma^2 was doubled."""
+    ratio, _, finite, negative = opposed_judges([3])
+    assert abs(ratio[0] - 1) < 0.1
+    assert finite.all()
+    assert negative == [[4, 5]]
+
+
 def test_the_model_is_kept_updated_and_asked_with_all_of_it(tmp_path):
     X, votes, _ = full_votes(1, "rao-kupper", n=80, m=1500)
     settings = {

@@ -25,7 +25,13 @@ from pairscore.effects.expectation_propagation import (
 )
 from pairscore.effects.graph_of_wins import bound_abilities, grow_with_ties, win_components
 from pairscore.effects.item_effects import kept_effects
-from pairscore.effects.item_laws import ItemLaw, JointFit, law_of_items
+from pairscore.effects.item_laws import (
+    ItemLaw,
+    JointFit,
+    NoItemEffects,
+    NormalEffects,
+    law_of_items,
+)
 from pairscore.effects.joint_separation import HeldMaximum, endless, maximise_held
 from pairscore.effects.judge_slopes import (
     Slopes,
@@ -200,15 +206,29 @@ def _fit_jointly(data: TableData, prepared: PreparedFit, settings: Settings) -> 
     slopes, settled = None, True
     if settings.judge_slopes:
         post, slopes, settled = _fit_slopes(law, held.prepared)
+        if isinstance(law, NormalEffects) and not len(slopes.own):
+            # judges against the others leave little of a common order, which effects of items may
+            # then take for noise: slopes without these effects show who is against whom
+            _, first, _ = _fit_slopes(NoItemEffects(held), held.prepared)
+            if len(first.own):
+                post, slopes, settled = _fit_slopes(law, held.prepared, first)
     else:
         post = law.first_fit()
     return replace(law.finish(post, slopes), slopes=slopes, settled=settled)
 
 
-def _fit_slopes(law: ItemLaw, prepared: PreparedFit) -> tuple[Posterior, Slopes, bool]:
-    """Steps of the judges' slopes and fits of all else in turn; whether slopes settled."""
+def _fit_slopes(
+    law: ItemLaw, prepared: PreparedFit, first: Slopes | None = None
+) -> tuple[Posterior, Slopes, bool]:
+    """Steps of the judges' slopes, from ``first`` ones, and fits of all else in turn.
+
+    And whether slopes settled.
+    """
     post = law.start()
-    slopes, settled = None, False
+    slopes = first
+    settled = False
+    if first is not None:
+        post = replace(post, rows=with_slopes(post.rows, first))
     for _ in range(ROUNDS):
         post = law.fit(post)
         last = np.ones(post.rows.n_judges) if slopes is None else slopes.slope
