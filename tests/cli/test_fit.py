@@ -308,7 +308,10 @@ def test_the_recipe_travels_with_the_model(study):
         "id,style,height,mass\na,oil,1,2\nb,pastel,1,2\nc,pastel,1,2\n"
     )
     result = run("rank m.npz strange.csv --unknown stop -o never.csv", code=2)
-    assert "strange.csv' has 2 bad rows; known levels: 'chalk', 'ink', 'oil'" in result.stderr
+    assert (
+        "strange.csv' has 2 bad rows; fit again with such items (known levels: 'chalk',"
+        in result.stderr
+    )
     assert "column 'style': a level that the fit did not know: 'pastel'" in result.stderr
     assert not (folder / "never.csv").exists()
 

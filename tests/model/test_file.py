@@ -21,7 +21,9 @@ from sklearn.exceptions import NotFittedError
 import pairscore
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
+from pairscore.errors import FewItemsWarning, PairscoreWarning, SeparatedFeaturesWarning
 from pairscore.estimators.results import kept_types
+from pairscore.messages import Setting
 from pairscore.model import file as files_of_models
 from tests import forged
 from tests.evaluation.bradley_terry import draw_study
@@ -655,6 +657,50 @@ def test_the_log_likelihood_goes_through_a_file_and_older_files_have_none(tmp_pa
     for name in OLD_MODELS:
         with pytest.raises(PairscoreError, match="saved before log-likelihoods were kept"):
             load(HERE / name).loglik_  # noqa: B018
+
+
+# -- warnings --------------------------------------------------------------------------------------
+
+
+def warned_model():
+    """A model with warnings that name settings."""
+    items, votes = draw_study(1)
+    model = RankRegression().fit(items, votes)
+    remedy = ["set " + Setting("l2", 0.5), "drop " + Setting("categorical", ["a", "b"])]
+    told = [SeparatedFeaturesWarning("'x' is large", remedy), FewItemsWarning("few items")]
+    model.result_ = model.result_.with_kept(warnings=told)
+    return model
+
+
+def test_warnings_go_through_a_file_with_their_class_and_settings(tmp_path):
+    model = warned_model()
+    model.save(tmp_path / "m.npz")
+    back = load(tmp_path / "m.npz")
+    assert back.warnings_ == model.warnings_
+    assert next(back.warnings_[0].message.settings()) == Setting("l2", 0.5)
+    assert back.notes_ == [
+        "'x' is large; set l2=0.5, or drop categorical=['a', 'b'].",
+        "few items.",
+    ]
+    assert back.note_kinds_ == ["SeparatedFeaturesWarning", "FewItemsWarning"]
+
+
+def test_texts_of_older_files_are_messages_without_settings(tmp_path):
+    warned_model().save(tmp_path / "m.npz")
+    arrays = forged.read(tmp_path / "m.npz")
+    separated = "some direction in the features (or the side) explains every comparison that it"
+    fitted_values = arrays["header"]["fitted"]
+    del arrays["header"]["messages"]
+    fitted_values["notes_"] = [f"{separated} touches; set l2.", "other"]
+    fitted_values["note_kinds_"] = ["OfAnotherVersionWarning", "BadRow"]
+    forged.write(tmp_path / "unknown.npz", arrays)
+    back = load(tmp_path / "unknown.npz")
+    assert {type(one) for one in back.warnings_} == {PairscoreWarning}
+    assert back.notes_ == [f"{separated} touches; set l2.", "other."]
+    del fitted_values["note_kinds_"]  # as version 0.1 had it
+    forged.write(tmp_path / "first.npz", arrays)
+    kinds = ["SeparatedFeaturesWarning", "PairscoreWarning"]
+    assert load(tmp_path / "first.npz").note_kinds_ == kinds
 
 
 # -- the kind of table -----------------------------------------------------------------------------

@@ -11,7 +11,12 @@ from scipy.stats import binom, chi2, norm
 from pairscore import Comparisons, RankRegression
 from pairscore.core.links import get_link
 from pairscore.core.whitening import whiten
-from pairscore.errors import PairscoreWarning, SeparationWarning
+from pairscore.errors import (
+    ManyFeaturesWarning,
+    PairscoreWarning,
+    SeparatedFeaturesWarning,
+    SeparationWarning,
+)
 from pairscore.evaluation.residuals import expected_outcomes
 from pairscore.report.checks import (
     COINS,
@@ -457,11 +462,10 @@ def test_a_check_goes_by_the_kind_of_a_warning_and_not_by_its_words():
     items, votes = draw_study(60, 600)
     model = RankRegression().fit(items, votes)
     for kind, question in (
-        ("SeparatedFeaturesWarning", "Is there separation?"),
-        ("ManyFeaturesWarning", "What did the fit itself warn of?"),
+        (SeparatedFeaturesWarning, "Is there separation?"),
+        (ManyFeaturesWarning, "What did the fit itself warn of?"),
     ):
-        told = {"notes": ["in other words."], "note_kinds": [kind]}
-        model.result_ = model.result_.with_kept(**told)
+        model.result_ = model.result_.with_kept(warnings=[kind("in other words")])
         doubts = [one for one in report_facts(model, items, votes).checks if not one.fine]
         assert [one.question for one in doubts if one.answer == "In other words."] == [question]
 

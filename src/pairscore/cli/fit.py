@@ -342,7 +342,7 @@ def fit_study(
     with stage("Fitting") as show, collect_warnings():
         workers = Workers(given["n_jobs"], show)
         result, notes = fit_comparisons(data, settings, item_groups=groups, workers=workers)
-    show_warnings(text for _, text in notes)
+    show_warnings(notes)
     return result, params, {}
 
 
@@ -603,7 +603,7 @@ def update(
         asked: Any = {"repeated": given["repeated"], "parts": parts}
         asked["workers"] = Workers(progress=show)
         result, notes = update_fit(file.fit, settings, votes, more, **asked)
-    show_warnings(text for _, text in notes)
+    show_warnings(notes)
     record = result.record | ({"reading": kept} if kept else {})
     result = replace(result, record=record)
     write_model(replace(file, fit=result), output, as_json, keep_data=True)

@@ -28,5 +28,5 @@ Start with ``joint_fit``: everything that was asked for, estimated together.
     parameter_covariance     errors that allow for shared items and judges
     joint_fit                the fit, in the terms of a model
 
-Imports: display, errors, data, core, estimators.
+Imports: display, errors, data, core, estimators, messages.
 """

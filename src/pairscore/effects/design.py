@@ -284,12 +284,12 @@ def effect_notes(effects: Effects, undetermined: np.ndarray, unit: np.ndarray) -
             " because constant or a combination of others:"
             f" {first_few(map(repr, names[undetermined]))}; intervals are unknown."
         )
-        notes.append((CollinearFeaturesWarning, text))
+        notes.append(CollinearFeaturesWarning(text))
     endless = np.nan_to_num(effects.std_errors * unit) > ENDLESS
     if endless.any():
         text = (
             "some effects explain every comparison that they touch and have no finite"
             f" size: {first_few(map(repr, names[endless]))}; leave them out."
         )
-        notes.append((SeparationWarning, text))
+        notes.append(SeparationWarning(text))
     return notes

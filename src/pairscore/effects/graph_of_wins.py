@@ -55,7 +55,7 @@ def bound_abilities(
         f" of {SEPARATION_L2:g} holds their abilities; {whole}. Compare these items with more that"
         " are close, or use item_effects=True, which estimates how far items differ."
     )
-    return settings, [(UnbeatenItemsWarning, text)]
+    return settings, [UnbeatenItemsWarning(text)]
 
 
 def win_components(data: TableData) -> np.ndarray:
@@ -123,7 +123,7 @@ def _bound_beside_ties(data: TableData, settings: Settings) -> tuple[Settings, l
         " abilities that it shrinks, and that of the tie parameter is unknown: true differences may"
         " be larger. Use ties='half', or item_effects=True, which estimates how far items differ."
     )
-    return replace(settings, l2=SEPARATION_L2 * data.weight_unit), [(SeparationWarning, text)]
+    return replace(settings, l2=SEPARATION_L2 * data.weight_unit), [SeparationWarning(text)]
 
 
 def one_apart(
@@ -166,4 +166,4 @@ def _hold_groups(
         " items of different groups compare; fit each group by itself, or read ranks and"
         " differences across groups with care."
     )
-    return replace(settings, l2=l2), [(SeparationWarning, text)]
+    return replace(settings, l2=l2), [SeparationWarning(text)]

@@ -53,7 +53,7 @@ from pairscore.errors import (
     UnbeatenItemsWarning,
 )
 from pairscore.estimators.fit_data import TableData
-from pairscore.estimators.likelihood import fit_likelihood
+from pairscore.estimators.likelihood import fit_likelihood, not_maximised
 from pairscore.estimators.recession import Recession
 from pairscore.estimators.results import (
     FEWEST_ITEMS,
@@ -70,20 +70,19 @@ from pairscore.estimators.results import (
 from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.separation import SIDE, TIE, separation_note
 from pairscore.estimators.settings import Settings
+from pairscore.messages import Setting
 
 # Slopes and the rest in turn: slopes have errors of a tenth and more, of which CLOSE is a
 # hundredth; a study that takes more than ROUNDS swings for ever, and a note says so.
 CLOSE = 0.001
 ROUNDS = 40
-NOT_SHRUNK: Note = (
-    FewItemsWarning,
-    "how far items differ cannot be estimated here, so that abilities are plain, and not shrunk.",
+NOT_SHRUNK = FewItemsWarning(
+    "how far items differ cannot be estimated here, so that abilities are plain, and not shrunk"
 )
-ALL_OPEN: Note = (
-    UnbeatenItemsWarning,
+ALL_OPEN = UnbeatenItemsWarning(
     "the comparisons of the other items do not determine the effects of side, context or ties, so"
-    " that a ridge holds all abilities, and all their intervals are open; fit without these"
-    " effects.",
+    " that a ridge holds all abilities, and all their intervals are open",
+    "fit without these effects",
 )
 
 
@@ -164,7 +163,7 @@ def _estimate(data: TableData, settings: Settings, joint: JointFit) -> Estimate:
         items = kept_effects(data, joint, theta[:d], full)
         scores = scores + items.effect
     notes = _separation_notes(data, joint, recession)
-    notes += [] if joint.top.converged else [_not_maximised(settings)]
+    notes += [] if joint.top.converged else [not_maximised(settings.max_iter, "drop an effect")]
     notes += effect_notes(effects, undetermined, prepared.rows.usual_sizes)
     notes += _settled_notes(settings, joint)
     notes += judge_notes(settings, prepared.rows.n_judges, judges)
@@ -305,7 +304,7 @@ def _separation_notes(data: TableData, joint: JointFit, recession: Recession | N
     names = [words.get((kind, name), name) for kind, name in effects]
     names = [*data.comparisons.items.feature_names, *names]
     shown = [name for name, held in zip(names, recession.touched, strict=True) if held]
-    others = [note for note in notes if note[0] is not SeparationWarning]
+    others = [note for note in notes if type(note) is not SeparationWarning]
     return [separation_note(shown), *others]
 
 
@@ -313,7 +312,7 @@ def _few_items_notes(items: ItemEffects | None) -> list[Note]:
     if items is None or items.free or items.n_shared >= FEWEST_ITEMS:
         return []
     rough = "roughly known from so few items, " if items.sigma2 > 0 else ""
-    return [(FewItemsWarning, f"item effects are {rough}{items.in_words}.")]
+    return [FewItemsWarning(f"item effects are {rough}{items.in_words}.")]
 
 
 def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
@@ -321,17 +320,9 @@ def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
     none_found = settings.item_effects and joint.variance is None and joint.post.averaged
     if none_found and joint.endless:
         why = "some effects of comparisons have no finite size"
-        notes.append((SeparationWarning, f"item effects are set to zero, because {why}."))
+        notes.append(SeparationWarning(f"item effects are set to zero, because {why}."))
     if not joint.settled:
         what = "item effects and judges' slopes" if settings.item_effects else "judges' slopes"
-        text = f"{what} do not converge; fit without judge_slopes."
-        notes.append((NotConvergedWarning, text))
+        remedy = "fit without " + Setting("judge_slopes")
+        notes.append(NotConvergedWarning(f"{what} do not converge", remedy))
     return notes
-
-
-def _not_maximised(settings: Settings) -> Note:
-    text = (
-        f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise"
-        " max_iter, add a ridge (l2), or drop an effect."
-    )
-    return NotConvergedWarning, text

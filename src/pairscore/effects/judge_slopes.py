@@ -323,18 +323,18 @@ def judge_notes(settings: Settings, n_judges: int, judges: Judges | None) -> lis
             f"fewer than two judges have enough comparisons for a separate slope ({why}); all are"
             " treated as average."
         )
-        notes.append((FewJudgesWarning, text))
+        notes.append(FewJudgesWarning(text))
     if judges is not None and judges.spread > CONTRADICTING:
         text = (
             "about as many answers contradict the common order as agree with it, so slopes that"
             " average to 1 have no finite size, and scores have no unit; leave out the judges who"
             " contradict the others, or reverse their answers."
         )
-        notes.append((SeparationWarning, text))
+        notes.append(SeparationWarning(text))
     if settings.inference == "items+judges" and n_judges < FEW_JUDGES:
         text = (
             f"with {plural(n_judges, 'judge')}, intervals that allow for shared judges are rough;"
             " read them with care."
         )
-        notes.append((FewJudgesWarning, text))
+        notes.append(FewJudgesWarning(text))
     return notes

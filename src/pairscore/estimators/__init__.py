@@ -21,5 +21,5 @@ Start with ``closed_form``: eqs. 3-4 of the paper.
     new_items      what to expect of new items
     results        what a fit gives to the model
 
-Imports: display, errors, choices, parallel, data, core.
+Imports: display, errors, choices, parallel, data, core, messages.
 """

@@ -367,7 +367,7 @@ def scale_notes(converged: bool) -> list[Note]:
         "the scale of the scores was not found to full precision, so probabilities and intervals"
         " may be off; use method='mle'."
     )
-    return [(NotConvergedWarning, text)]
+    return [NotConvergedWarning(text)]
 
 
 def side_basis(data: FitData, penalty: np.ndarray) -> Basis:

@@ -144,7 +144,7 @@ def no_likelihood(result: "Estimate", outcomes: set[int], has_weights: bool) -> 
     ``outcomes`` are those of -1, 0 and 1 that occur.
     """
     settings = result.settings
-    kinds = [kind for kind, _ in result.notes]
+    kinds = [type(note) for note in result.notes]
     if settings.method != "mle":
         return f"method={settings.method!r} is a closed form, which maximises no likelihood"
     one_sided = settings.side_effect and (outcomes <= {1} or outcomes <= {-1})

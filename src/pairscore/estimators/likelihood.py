@@ -66,6 +66,7 @@ from pairscore.estimators.separation import (
     unseen,
 )
 from pairscore.estimators.settings import Settings
+from pairscore.messages import Piece, Setting
 
 FIRST_SEPARATION_CHECK = 8  # iteration by which a likelihood with a maximum has reached it
 COARSE, FINE = 1e-2, 1e-4  # relative precision of the first Newton step, and of the others
@@ -413,13 +414,15 @@ class Optimum:
     @property
     def notes(self) -> list[Note]:
         """What is said of a maximum that was not reached."""
-        if self.converged:
-            return []
-        text = (
-            f"the likelihood was not maximised within {plural(self.n_iterations, 'iteration')};"
-            " raise max_iter or add a ridge (l2)."
-        )
-        return [(NotConvergedWarning, text)]
+        return [] if self.converged else [not_maximised(self.n_iterations)]
+
+
+def not_maximised(n_iterations: int, *remedies: Piece) -> Note:
+    """What is said where the maximum was not reached; ``remedies`` are what would help too."""
+    return NotConvergedWarning(
+        f"the likelihood was not maximised within {plural(n_iterations, 'iteration')}",
+        ["raise " + Setting("max_iter"), "add a ridge (" + Setting("l2") + ")", *remedies],
+    )
 
 
 def maximise(loss: LikelihoodLoss, start: np.ndarray, max_iter: int = 100) -> Optimum:

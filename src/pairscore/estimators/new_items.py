@@ -89,7 +89,7 @@ def many_features_note(
         f" but only about {expected.accuracy:.1%} of those between new items (log-loss"
         f" {expected.log_loss:.2f}; a coin has 50% and {COIN_LOSS:.2f}); {remedy}."
     )
-    return ManyFeaturesWarning, text
+    return ManyFeaturesWarning(text)
 
 
 def expect_of_new_items(

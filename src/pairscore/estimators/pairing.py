@@ -169,7 +169,7 @@ def pairing_note(pairing: Pairing, method: str) -> "list[Note]":
     """What a closed form that takes pairs for random ones says of others."""
     text = f"{pairing.in_words} method={method!r} assumes random pairs; use 'paired' or 'mle'."
     is_right = method == "paired" or pairing.looks_random
-    return [] if is_right else [(PairsNotRandomWarning, text)]
+    return [] if is_right else [PairsNotRandomWarning(text)]
 
 
 def _smallest_seen(r: int, variance: float) -> float:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
 RECORDED = ("sigma2", "explained", "factor", "n_shared", "posterior_sigma2")
 REACH = normal_width(0.95)  # of an interval, in standard errors
-Note = tuple[type[PairscoreWarning], str]
+Note = PairscoreWarning  # of a fit: what is said of it, by class
 TEST_LEVEL = 0.05  # p-value up to which item_effects="auto" uses item effects
 HARDLY_SEEN = 75.0  # wins of 100: a test that sees larger effects of items only hardly sees any
 
@@ -472,7 +472,7 @@ class Estimate:
     predictor : LinearPredictor
     effects : EffectEstimates
     n_iterations : int
-    notes : list of (warning class, text)
+    notes : list of PairscoreWarning
         What the user should know.
     """
 
@@ -624,8 +624,6 @@ class Fit:
     extreme_items : dict
         Items of several comparisons that ``won`` or ``lost`` all of them: how many (``number``),
         and the first few ``names``.
-    note_kinds : list of str
-        Names of the classes of the warnings whose texts are in ``notes``, in the same order.
     recession : Recession or None
         What separated comparisons say: which sums of coefficients have no interval, or one that is
         open at one end. Along its directions coefficients and covariance are those of a prior.
@@ -639,7 +637,7 @@ class Fit:
     n_items: int | None
     n_comparisons: float
     record: dict[str, Any]
-    notes: list[str]
+    warnings: list[Note]
     n_iter: int
     guard: float
     panel: PanelFacts = field(default_factory=PanelFacts)
@@ -664,7 +662,6 @@ class Fit:
     item_groups: np.ndarray | None = None
     recipe: dict[str, Any] | None = None
     wording: Wording = field(default_factory=Wording)
-    note_kinds: list[str] = field(default_factory=list)
     extreme_items: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
@@ -687,10 +684,15 @@ class Fit:
         changed = {part: replace(getattr(self, part), **of_part) for part, of_part in parts.items()}
         return replace(self, **changed, **others)
 
-    def with_notes(self, notes: list[Note]) -> "Fit":
-        """The fit with its warnings: their texts, and their kinds."""
-        texts, kinds = [text for _, text in notes], [kind.__name__ for kind, _ in notes]
-        return replace(self, notes=texts, note_kinds=kinds)
+    @property
+    def notes(self) -> list[str]:
+        """The texts of the warnings, for users of Python."""
+        return [str(warning) for warning in self.warnings]
+
+    @property
+    def note_kinds(self) -> list[str]:
+        """The names of their classes."""
+        return [type(warning).__name__ for warning in self.warnings]
 
     @property
     def full_record(self) -> dict[str, Any]:

@@ -123,7 +123,7 @@ class RidgeCurve:
         )
 
     @property
-    def notes(self) -> list[tuple[type[PairscoreWarning], str]]:
+    def notes(self) -> list[PairscoreWarning]:
         """What the user should know of outlying items, as a warning class and a text."""
         if not self.outliers:
             return []
@@ -135,7 +135,7 @@ class RidgeCurve:
             f" {'It' if one else 'They'} had little influence on the choice of the ridge, but"
             f" full weight in the fit."
         )
-        return [(OutlyingItemsWarning, text)]
+        return [OutlyingItemsWarning(text)]
 
 
 @dataclass(frozen=True)

@@ -147,4 +147,4 @@ def separation_note(names: list[str]) -> "Note":
         f" coefficients{on_ties});"
         f" {remedy}, or set l2 above {WEAK_L2:g} to choose your own ridge."
     )
-    return SeparatedFeaturesWarning, text
+    return SeparatedFeaturesWarning(text)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+import pairscore.errors
 from pairscore.core.links import Link, get_link, link_name
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import LARGEST_NUMBER, Items
@@ -46,7 +47,6 @@ from pairscore.estimators.results import (
     kept_types,
 )
 from pairscore.estimators.ridge_choice import RidgeCurve
-from pairscore.estimators.separation import SEPARATED, UNBEATEN
 from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, Wording, make_settings
 from pairscore.files.archive import (
     ANY_SHAPE,
@@ -62,6 +62,7 @@ from pairscore.files.archive import (
 )
 from pairscore.files.atomic import atomic_write
 from pairscore.files.source import KINDS
+from pairscore.messages import Message
 from pairscore.records import plain
 
 FORMAT = 1
@@ -139,6 +140,13 @@ LIMITS = {
     **dict.fromkeys(("agreement", "noise", "tie_share", "guard"), (0, 1)),
     "decided_scale": (0, inf),
 }
+# how warnings began in files of version 0.1, which do not say of which class they are
+KINDS_OF_0_1 = {
+    "some direction in the features (or the side) explains every comparison that it touches": (
+        SeparatedFeaturesWarning
+    ),
+    "some items won, or lost, every comparison with the others": UnbeatenItemsWarning,
+}
 OF_SETTINGS = ("inference_", "l2_", "ties_", "n_features_in_")  # told twice, for older readers
 
 
@@ -191,7 +199,8 @@ def _header(model: ModelFile, values: dict[str, Any], arrays: dict[str, Any], pa
         for name, (_, to_json, _) in TABLES.items()
     }
     scalars = {f"{n}_": _scalar(v) for n, v in values.items() if f"{n}_" not in arrays}
-    scalars = {name: value for name, value in scalars.items() if name[:-1] not in TABLES}
+    scalars = {n: v for n, v in scalars.items() if n[:-1] not in (*TABLES, "warnings")}
+    texts = {"notes_": fit.notes, "note_kinds_": fit.note_kinds}  # for older readers
     header = {
         "pairscore_model": FORMAT,
         "params": params | ({} if isinstance(params["link"], str) else {"link": "custom"}),
@@ -200,6 +209,7 @@ def _header(model: ModelFile, values: dict[str, Any], arrays: dict[str, Any], pa
         "arrays": list(arrays),
         "checksum": checksum(arrays),
         "fitted": scalars
+        | texts
         | {"inference_": fit.inference, "l2_": fit.l2, "ties_": fit.ties}
         | {"n_features_in_": fit.n_features},
         "feature_names": [str(name) for name in fit.features.names or ()],
@@ -207,6 +217,7 @@ def _header(model: ModelFile, values: dict[str, Any], arrays: dict[str, Any], pa
         "classes_dtype": model.classes.dtype.str,
         "recipe": fit.recipe,
         "item_effects": None if fit.item_effects is None else fit.item_effects.to_record(),
+        "messages": [warning.message.to_record() for warning in fit.warnings],
         **tables,
     }
     try:
@@ -368,8 +379,7 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
     tables: dict[str, Any] = {
         n: rebuild(header[n]) for n, (_, _, rebuild) in TABLES.items() if header.get(n) is not None
     }
-    if "note_kinds" not in scalars:
-        scalars["note_kinds"] = [_kind_of_before(note) for note in scalars.get("notes", ())]
+    scalars["warnings"] = _warnings(header, scalars.pop("notes"), scalars.pop("note_kinds", None))
     names = tuple(header["feature_names"])
     recipe = header.get("recipe")  # models of before had none
     effects = None
@@ -395,11 +405,26 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
     )
 
 
-def _kind_of_before(note: str) -> str:
-    """The kind of a warning in a file of before they were kept: what it begins with, there."""
-    begins = {SEPARATED: SeparatedFeaturesWarning, UNBEATEN: UnbeatenItemsWarning}
-    kinds = (kind for begin, kind in begins.items() if note.startswith(begin))
-    return next(kinds, PairscoreWarning).__name__
+def _warnings(
+    header: dict[str, Any], texts: list[str], kinds: list[str] | None
+) -> list[PairscoreWarning]:
+    """The warnings of a fit; a file of before messages were kept has their texts alone."""
+    messages = map(Message.from_record, header.get("messages", texts))
+    classes = map(_kind_of_0_1, texts) if kinds is None else map(_kind, kinds)
+    return [kind(message) for kind, message in zip(classes, messages, strict=True)]
+
+
+def _kind(name: str) -> type[PairscoreWarning]:
+    """The class of a warning by its name; one of a newer version is a warning as others are."""
+    kind = getattr(pairscore.errors, name, PairscoreWarning)
+    is_kind = isinstance(kind, type) and issubclass(kind, PairscoreWarning)
+    return kind if is_kind else PairscoreWarning
+
+
+def _kind_of_0_1(text: str) -> type[PairscoreWarning]:
+    """The class of a warning in a file of version 0.1, which did not keep it, but one wording."""
+    kinds = (kind for begin, kind in KINDS_OF_0_1.items() if text.startswith(begin))
+    return next(kinds, PairscoreWarning)
 
 
 def _check_path(path: Any) -> Path:
@@ -473,7 +498,7 @@ def _faults_of_arrays(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
 def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:
     """What is wrong with it; errors of any kind where it is quite another thing."""
     fitted = {name.removesuffix("_"): value for name, value in header["fitted"].items()}
-    hints = kept_types() | {"n_features_in": int}
+    hints = kept_types() | {"n_features_in": int, "notes": list[str], "note_kinds": list[str]}
     for name, value in fitted.items():
         hint = hints.get(name, Any)
         low, high = LIMITS.get(name, (-inf, inf))
@@ -510,9 +535,9 @@ def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:
         raise KeyError(*unknown)
     of_params = dict.fromkeys(params, CLASS | None) | {"context": list[str] | None}
     of_params |= dict.fromkeys(("method", "ties", "missing"), str)
-    kinds = fitted.get("note_kinds")
-    if kinds is not None and len(kinds) != len(fitted["notes"]):
-        yield "'notes' and 'note_kinds' have different lengths"
+    for of_notes in (fitted.get("note_kinds"), header.get("messages")):
+        if of_notes is not None and len(of_notes) != len(fitted["notes"]):
+            yield "'notes' and their kinds or messages have different lengths"
     yield from _faults_of_fields(params, of_params)
 
 

@@ -116,7 +116,7 @@ def fit_comparisons(
     notes += undecided
     if settings.ties == "drop" or data.weight is not None:
         fit = fit.with_kept(**_of_all(data, has_items))
-    return replace(fit, item_groups=item_groups).with_notes(notes), notes
+    return replace(fit, item_groups=item_groups).with_kept(warnings=notes), notes
 
 
 def _of_all(data: Comparisons, has_items: bool) -> dict[str, Any]:
@@ -261,7 +261,7 @@ def fit_of(
         feature_sd=result.center.sd,
         feature_min=low,
         feature_max=high,
-        notes=[],
+        warnings=[],
         n_iter=result.n_iterations,
         guard=1.0 if unscaled is None else unscaled.guard,
         closed_form_coef=None if unscaled is None else unscaled.coef,
@@ -425,4 +425,4 @@ def without_decisions(fit: Fit) -> tuple[Fit, list[Note]]:
     }
     unknown = {name: np.full_like(of, np.nan) for name, of in known.items() if of is not None}
     text = "every comparison is a tie: nothing was decided, all scores are equal, and intervals"
-    return fit.with_kept(**unknown), [(PairscoreWarning, f"{text} are unknown.")]
+    return fit.with_kept(**unknown), [PairscoreWarning(f"{text} are unknown.")]

@@ -87,13 +87,13 @@ def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[No
             f" estimate how items differ from their features; intervals are the classical ones"
             " (inference='model')."
         )
-        return "model", [(FewItemsWarning, text)]
+        return "model", [FewItemsWarning(text)]
     if n < FEW_ITEMS:
         text = (
             f"with {plural(n, 'item')}, item-robust intervals are rough; below about {FEW_ITEMS}"
             " items, read them with care."
         )
-        return wanted, [(FewItemsWarning, text)]
+        return wanted, [FewItemsWarning(text)]
     return wanted, []
 
 
@@ -108,7 +108,7 @@ def classical_abilities(settings: Settings) -> tuple[Settings, list[Note]]:
         "intervals of abilities do not allow for judges who differ; they are the classical ones"
         " (inference='model')."
     )
-    return classical, [(PairscoreWarning, text)]
+    return classical, [PairscoreWarning(text)]
 
 
 def covariance_in_words(fit: Fit) -> str:

@@ -28,7 +28,7 @@ def feature_notes(fit: Fit, result: Estimate) -> list[Note]:
             f" {first_few(map(repr, constant), 10)};"
             " the solution of smallest norm is taken and their intervals are unknown."
         )
-        notes.append((CollinearFeaturesWarning, text))
+        notes.append(CollinearFeaturesWarning(text))
     names = _names(fit, apart)
     if names:
         alone = fit.open.directions.shape[1] == np.count_nonzero(fit.open.undetermined)
@@ -39,7 +39,7 @@ def feature_notes(fit: Fit, result: Estimate) -> list[Note]:
             f" hold within each of the {fit.open.n_groups:,} groups of items that are alike in"
             f" {'it' if effect.startswith('its') else 'them'}, not across groups."
         )
-        notes.append((CollinearFeaturesWarning, text))
+        notes.append(CollinearFeaturesWarning(text))
     return notes
 
 
@@ -58,7 +58,7 @@ def side_notes(fit: Fit, result: Estimate) -> list[Note]:
         f" {amount}; one of many equal fits is taken and the intervals are unknown: swap some"
         " sides, or fit without side_effect."
     )
-    return [(CollinearFeaturesWarning, text)]
+    return [CollinearFeaturesWarning(text)]
 
 
 def _names(fit: Fit, mask: np.ndarray) -> list[str]:

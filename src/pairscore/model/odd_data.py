@@ -33,7 +33,7 @@ def one_sided_notes(left_won: float, right_won: float) -> list[Note]:
         " like a table of winners and losers; if it is one, name its two columns with winner= and"
         f" loser=, and if the {side} item did win {all_of_them}, leave it as it is."
     )
-    return [(OneSidedWarning, text)]
+    return [OneSidedWarning(text)]
 
 
 def odd_comparisons(data: Comparisons) -> list[Note]:
@@ -63,7 +63,7 @@ def alike_notes(items: Items) -> list[Note]:
                 f"{are} {differ} only in case ({shown}), and each {what} counts by itself; if they"
                 " are the same, write them alike."
             )
-            notes.append((AlikeNamesWarning, text))
+            notes.append(AlikeNamesWarning(text))
     return notes
 
 

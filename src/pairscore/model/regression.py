@@ -56,7 +56,8 @@ from pairscore.parallel import Workers
 
 KEPT = frozenset(f"{name}_" for name in kept_types()) - {"settings_", "feature_names_"}
 OF_LIKELIHOOD = frozenset(f"{name}_" for name in CRITERIA)
-FITTED = KEPT | OF_LIKELIHOOD | {"link_", "l2_", "ties_", "inference_", "tie_parameter_"}
+OF_FIT = {"link_", "l2_", "ties_", "inference_", "tie_parameter_", "notes_", "note_kinds_"}
+FITTED = KEPT | OF_LIKELIHOOD | OF_FIT
 PICTURES = ("coefficients", "ranking", "calibration", "win_matrix", "judges", "ridge_path")
 
 
@@ -310,8 +311,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = fit.n_features
         if fit.features.names is not None:
             self.feature_names_in_ = np.array(fit.features.names, dtype=object)
-        for category, text in notes:
-            warnings.warn(text, category, stacklevel=3)
+        for warning in notes:
+            warnings.warn(warning, stacklevel=3)
         return self
 
     def update(

@@ -31,8 +31,8 @@ from pairscore.report.items import comparisons_per_item
 from pairscore.report.trials import WrongShare
 from pairscore.report.words import (
     advice_or_tried,
+    as_sentence,
     number_of,
-    option_words,
     wins,
     with_spaces,
 )
@@ -114,15 +114,9 @@ def checks(
 def notes_of(
     model: RankRegression, *kinds: type[PairscoreWarning], others: bool = False
 ) -> list[str]:
-    """Warnings of the fit of some kinds, or with ``others`` all but those."""
-    names = {kind.__name__ for kind in kinds}
-    told = zip(model.notes_, model.note_kinds_, strict=True)
-    return [note for note, kind in told if (kind in names) != others]
-
-
-def _sentence(note: str) -> str:
-    """A note of the library as a sentence, with the options of the command."""
-    return option_words(note[0].upper() + note[1:])
+    """Warnings of the fit of some kinds, or with ``others`` all but those, in sentences."""
+    warned = model.result_.warnings
+    return [as_sentence(warning) for warning in warned if isinstance(warning, kinds) != others]
 
 
 def again(model: RankRegression, setting: str, advice: str, what: str) -> str:
@@ -302,7 +296,7 @@ def _separation_check(model: RankRegression) -> Check:
         "No direction in the features explains every comparison, so the coefficients are finite."
     )
     rule = "Whether the likelihood has a maximum."
-    answer = _sentence(notes[0]) if notes else finite
+    answer = notes[0] if notes else finite
     return Check("Is there separation?", not notes, answer, rule, "no sign of separation")
 
 
@@ -483,7 +477,7 @@ def _outlier_check(z: np.ndarray, outside: np.ndarray, data: Comparisons) -> Che
 def _warnings_of_the_fit(model: RankRegression) -> list[Check]:
     """The warnings of the fit, but for separation, which has its own check."""
     told = SeparatedFeaturesWarning, UnbeatenItemsWarning
-    notes = [_sentence(note) for note in notes_of(model, *told, others=True)]
+    notes = notes_of(model, *told, others=True)
     question, rule = "What did the fit itself warn of?", "Warnings of the fit."
     rejected = model.record_.get("rejected") or {}
     if notes and rejected:  # a warning may propose what was tried
@@ -579,7 +573,7 @@ def _unbeaten_check(model: RankRegression, data: Comparisons) -> Check:
         "lost": names[(beat == 0) & (beaten > 0)],
     }
     told = [f"{first_few(who)} {how} every comparison" for how, who in found.items() if len(who)]
-    noted = [_sentence(note) for note in notes_of(model, UnbeatenItemsWarning)]
+    noted = notes_of(model, UnbeatenItemsWarning)
     answer = "Every item won some comparisons and lost some."
     effects = model.item_effects_
     how = "their scores are as high or low as the shrinkage of the fit allows"

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite, isinf, isnan
 from unicodedata import east_asian_width
 
+from pairscore.errors import Worded
+from pairscore.messages import Action, Part, Setting, plain_name
+
 OPTION = re.compile(r"\b(\w+)=(?:'(\w+)'|True|(\d+(?:\.\d+)?(?:e-?\d+)?))")
 COVARIANCE_ITEMS = re.compile(r", name some with covariance_items=")
 RIDGE = re.compile(r"\b([Ss])et l2\b")
@@ -121,6 +124,41 @@ def advice_or_tried(rejected: Mapping[str, str], setting: str, advice: str, what
     if setting not in rejected:
         return advice
     return f"{what} was tried when the settings were chosen ({rejected[setting]})"
+
+
+def as_sentence(said: Worded) -> str:
+    """An error or a warning as a sentence of the page."""
+    text = option_words(said.worded(in_plain_words))
+    return text[:1].upper() + text[1:]
+
+
+# what settings are called on a page, which is also for people who use no commands
+PLAIN_NAMES = {
+    "l2": "ridge",
+    "n_items": "number of items",
+    "n_jobs": "number of threads",
+}
+PLAIN_WORDS = {
+    ("l2", "auto"): "a ridge chosen from the data",
+    ("side_effect", "judges"): "a side effect for each judge",
+}
+
+
+def in_plain_words(part: Part) -> str | None:
+    """A setting in words that need neither Python nor the command line.
+
+    >>> in_plain_words(Setting("l2", "auto")), in_plain_words(Setting("side_effect"))
+    ('a ridge chosen from the data', 'side effect')
+    """
+    if isinstance(part, Action):
+        return None
+    if isinstance(part, Setting) and isinstance(part.value, str):
+        known = PLAIN_WORDS.get((part.name, part.value))
+        if known is not None:
+            return known
+    if isinstance(part, Setting) and part.name in PLAIN_NAMES:
+        return plain_name(Setting(PLAIN_NAMES[part.name], part.value))
+    return plain_name(part)
 
 
 def option_words(text: str) -> str:

@@ -145,7 +145,7 @@ def fit_stream(
     fit = replace(fit, settings=replace(fit.settings, l2=settings.ridge))
     if checkpoint is not None:
         Checkpoint(Path(checkpoint)).remove()
-    fit = fit.with_notes(notes + more)
+    fit = fit.with_kept(warnings=notes + more)
     if names_judges and settings.inference is not None:
         fit = fit.with_kept(interval_scope=IN_PARTS)
     model = RankRegression(**(DEFAULTS | given))

@@ -153,7 +153,7 @@ def _merge_first(
         estimate = replace(estimate, side_effect=0.0 if side else None, unscaled=None)
     else:
         point = replace(point, scale=scale)
-    estimate = replace(estimate, notes=[(RoundNeededWarning, FIRST_GUESS)])
+    estimate = replace(estimate, notes=[RoundNeededWarning(FIRST_GUESS)])
     return _model(point, replace(point.settings, inference=None), estimate)
 
 
@@ -188,10 +188,10 @@ def _merge_closed_form(point: Point, sums: ClosedFormRound) -> RankRegression:
         moved = best_scale(sums.along.slope, ridge.factor * point.scale**2)
     known = SCALES if kind is None else PAIR_SCALES
     if separated:
-        notes = [*notes, (SeparationWarning, SEPARATED)]
+        notes = [*notes, SeparationWarning(SEPARATED)]
         kind = None
     elif not known[0] < moved < known[-1]:
-        notes = [*notes, (RoundNeededWarning, FAR_SCALE)]
+        notes = [*notes, RoundNeededWarning(FAR_SCALE)]
         kind = None
     settings = replace(point.settings, inference=kind)
     factor = point.scale * float(np.exp(moved))
@@ -279,7 +279,7 @@ def _merge_likelihood(point: Point, sums: LikelihoodRound) -> RankRegression:
     data = point.data
     kind, notes = choose_inference(data, point.settings)
     if sums.along.is_explained and ridge_is_weak(point.settings.ridge, data.weight_unit):
-        notes = [*notes, (SeparationWarning, ALL_EXPLAINED)]
+        notes = [*notes, SeparationWarning(ALL_EXPLAINED)]
         kind = None
     settings = replace(point.settings, inference=kind)
     ridge = np.append(settings.ridge * data.item_moments.sd**2, [0.0] * data.keep_sides)
@@ -301,7 +301,7 @@ def _merge_likelihood(point: Point, sums: LikelihoodRound) -> RankRegression:
             f"the likelihood may still rise by about {gap:.1g} for each comparison: every site has"
             " to make sums at this model, and these are merged again."
         )
-        notes = [*notes, (RoundNeededWarning, text)]
+        notes = [*notes, RoundNeededWarning(text)]
     optimum = Optimum(theta, ridge, point.number, converged=True, separated=False)
     estimate = replace(likelihood_estimate(data, settings, optimum, found), notes=notes)
     shares = agreement_of_sums(sums.along, point, 0.0)
@@ -381,7 +381,7 @@ def _model(
     fit, undecided = without_decisions(fit)
     notes = [*estimate.notes, *feature_notes(fit, estimate), *side_notes(fit, estimate), *undecided]
     scope = "" if fit.covariance is None else AT_SITES
-    fit = fit.with_kept(interval_scope=scope).with_notes(notes)
+    fit = fit.with_kept(interval_scope=scope, warnings=notes)
     given = {
         "method": point.method,
         "link": terms.link,

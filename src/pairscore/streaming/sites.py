@@ -366,8 +366,8 @@ def site_sums(
         if not allow_small:
             refuse_small(data.n_items, data.X.shape[1])
         if data.reader.layout.has_sides:
-            for kind, text in one_sided_notes(data.first.left_won, data.first.right_won):
-                warn_caller(text, kind)
+            for warning in one_sided_notes(data.first.left_won, data.first.right_won):
+                warn_caller(warning)
         return sums_of(data, settings)
 
 
