@@ -81,22 +81,17 @@ def extreme_items(items: Items, won: np.ndarray, lost: np.ndarray) -> dict[str, 
 
     ``won`` and ``lost`` (N) have how often each item did, a tie being half of both.
     """
+    names = np.arange(len(items)) if items.ids is None else items.ids
     often = won + lost >= FEWEST_OF_ITEM
     found = {"won": often & (lost == 0), "lost": often & (won == 0)}
     return {
         how: {
             "number": int(np.count_nonzero(mask)),
-            "names": _first_names(items, np.flatnonzero(mask)[:KEPT_NAMES]),
+            "names": [str(name) for name in names[np.flatnonzero(mask)[:KEPT_NAMES]].tolist()],
         }
         for how, mask in found.items()
         if mask.any()
     }
-
-
-def _first_names(items: Items, rows: np.ndarray) -> list[str]:
-    """Ids of some items, or their row numbers, without a list of all."""
-    names = rows if items.ids is None else items.ids[rows]
-    return [str(name) for name in names.tolist()]
 
 
 def extreme_items_of(data: Comparisons) -> dict[str, dict[str, Any]]:
