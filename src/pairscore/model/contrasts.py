@@ -16,7 +16,6 @@ from scipy.special import fdtrc
 from pairscore.core.quantiles import normal_width, p_in_words, wald, z_and_p
 from pairscore.data.items import read_names
 from pairscore.display import did_you_mean, first_few, html_text, shown
-from pairscore.effects.open_abilities import ability_ends
 from pairscore.errors import PairscoreError, is_real
 from pairscore.estimators.results import OPEN_SHARE, Effects, Fit
 from pairscore.estimators.ridge import WEAK_L2
@@ -256,6 +255,8 @@ def coefficient_intervals(fit: Fit, level: float, method: str) -> np.ndarray:
         return profile_intervals(fit, normal_width(level))
     coef, errors = shown_coef_and_errors(fit)
     if not fit.n_features and fit.item_effects is not None:
+        from pairscore.effects.open_abilities import ability_ends  # with effects alone
+
         return np.column_stack(ability_ends(fit, width))
     rows = shown_coefficients(fit).rows
     contrasts = np.eye(fit.n_features) if rows is None else rows
@@ -359,6 +360,8 @@ def _open_abilities(
         return None
     assert fit.item_effects is not None
     row = fit.item_effects.known(read_names(list(weights)).ids, np.empty(0)).row[each != 0]
+    from pairscore.effects.open_abilities import ability_ends  # with effects alone
+
     low, high = (end[row] for end in ability_ends(fit, width))
     ends = np.sort(each[each != 0] * np.stack([low, high]), axis=0)
     return float(ends[0].sum()), float(ends[1].sum())

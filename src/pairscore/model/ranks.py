@@ -10,7 +10,6 @@ import numpy as np
 
 from pairscore.core.quantiles import scheffe_width
 from pairscore.data.items import Items, feature_keys, table_like
-from pairscore.effects.open_abilities import ability_ends
 from pairscore.errors import PairscoreError
 from pairscore.estimators.recession import MOST_CONTRASTS
 from pairscore.estimators.results import OPEN_SHARE, Fit, KnownItems
@@ -403,6 +402,8 @@ class OpenAbilities:
         effects = fit.item_effects
         if effects is None or effects.components is None or fit.covariance is None:
             return None
+        from pairscore.effects.open_abilities import ability_ends  # with effects alone
+
         low, high = ability_ends(fit, width)
         return cls(low[known.row], high[known.row], effects.components.of_item[known.row])
 

@@ -10,7 +10,6 @@ import numpy as np
 from pairscore.core.quantiles import interval_width, p_in_words, z_and_p
 from pairscore.data.recipe import recipe_of
 from pairscore.display import first_few, html_text, text_table
-from pairscore.effects.open_abilities import ability_ends
 from pairscore.estimators.results import Fit
 from pairscore.model.categories import CategoryTerm, shown_coefficients
 from pairscore.model.contrasts import (
@@ -556,6 +555,8 @@ def ability_columns(fit: Fit) -> dict[str, list[Any]]:
     order = np.argsort(-effects.effect, kind="stable")[: np.isfinite(effects.effect).sum()]
     ability = effects.effect[order]
     error = (effects.std_error if known else nothing)[order]
+    from pairscore.effects.open_abilities import ability_ends  # with effects alone
+
     low, high = ability_ends(fit, fit.width(0.95))
     ids = order if effects.ids is None else effects.ids[order]
     with np.errstate(invalid="ignore"):  # a quasi-variance may be negative
