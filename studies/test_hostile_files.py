@@ -47,7 +47,7 @@ except KeyboardInterrupt:
 MAKE = {
     "plain.npz": "fit items.csv votes.csv --exclude style --keep-data",
     "effects.npz": "fit items.csv votes.csv --exclude style --item-effects --keep-data",
-    "rich.npz": "fit items.csv votes.csv --categorical style --judge-slopes --side-by-judge"
+    "rich.npz": "fit items.csv votes.csv --categorical style --judge-slopes --side-effect judges"
     " --context rest --ties davidson --keep-data",
     "alone.npz": "fit votes.csv --keep-data",
     "ridge.npz": "fit items.csv votes.csv --exclude style --l2 auto --keep-data",

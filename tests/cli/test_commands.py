@@ -100,6 +100,10 @@ def example_files(tmp_path_factory):
     }
     for name in ("games", "sunday"):
         write_table(games, folder / f"{name}.csv")
+    (folder / "study.toml").write_text(
+        '[tables]\nitems = "patients.csv"\ncomparisons = "votes.csv"\n'
+        '[columns]\nexclude = ["topic", "name"]\n'
+    )
     fresh = ids + "n"
     write_table({"id": fresh, **features}, folder / "fresh.csv")
     again = {"left": fresh[left[:400]], "right": fresh[right[:400]], "winner": winner[:400]}

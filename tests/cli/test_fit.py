@@ -34,7 +34,7 @@ def test_published_tables_give_the_published_numbers(tmp_path, name):
     known = PUBLISHED[name]
     side = ["--side-effect"] if "side" in known else []
     items, votes = DATA / name / "items.csv", DATA / name / "votes.csv"
-    result = run("fit --inference model -o model.npz --json", *side, items, votes)
+    result = run("fit --inference model -o model.npz --json", items, votes, *side)
     record = json.loads(result.stdout)
     found = {row["feature"]: (row["coef"], row["std_error"]) for row in record["coefficients"]}
     if side:
@@ -107,7 +107,7 @@ def test_json_has_what_the_summary_says(study):
 def test_every_part_of_the_model_has_its_option(files):
     folder, items, votes = files
     options = (
-        "--l2 auto --group topic --judge-slopes --ties davidson --context rest --side-by-judge"
+        "--l2 auto --group topic --judge-slopes --ties davidson --context rest --side-effect judges"
         " --inference items+judges"
     )
     result = run(f"fit items.csv votes.csv {options} -o m.npz")
@@ -209,13 +209,6 @@ def test_layouts_of_other_programs(study):
         np.testing.assert_allclose(coef, coefs[0], rtol=1e-9)
 
 
-def test_self_pairs_can_be_kept(study):
-    folder, _, _ = study
-    (folder / "same.csv").write_text((folder / "votes.csv").read_text() + "item 1,item 1,left\n")
-    run("fit items.csv same.csv --self-pairs -o m.npz")
-    assert load(folder / "m.npz").n_comparisons_ == 301
-
-
 WRONG_FITS = {
     "cannot be read": "items.csv no.csv",
     "what kind of table": "items.csv votes.dat",
@@ -228,12 +221,8 @@ WRONG_FITS = {
     "is a folder": "items.csv votes.csv -o .",
     "would be overwritten": "items.csv votes.csv -o items.csv",
     "--l2 is -1.0": "items.csv votes.csv --l2 -1",
-    "--shrinkage is 'much'; use a number from 0 to 1, 'ledoit-wolf' or 'oas'": (
-        "items.csv votes.csv --shrinkage much"
-    ),
     "delimiter is 'ab'": "items.csv votes.csv --delimiter ab",
     "not a text encoding": "items.csv votes.csv --encoding klingon",
-    "and --method mle has none": "items.csv votes.csv --shrinkage 0.5",
     "--method split needs at least": "items.csv votes.csv --method split",
     "in no comparison, or use --method pooled": "items.csv votes.csv --method split",
     "--square names 'mas', which is not a feature; the features are 'mass', 'height'. Did you mean"
@@ -577,7 +566,7 @@ def test_comparisons_alone_are_fitted_ranked_predicted_and_updated(games):
     (chance,) = json.loads(run("predict model.npz pairs.csv --json").stdout)["chances"]
     assert chance["low"] < chance["chance"] < chance["high"]
     assert chance["chance"] > 0.8
-    run(f"update model.npz games.csv {ALONE} --repeated add -o twice.npz")
+    run("update model.npz games.csv --repeated add -o twice.npz")
     twice = json.loads(run("rank twice.npz --json").stdout)["ranking"]
     assert twice[0]["score"] == pytest.approx(ranking[0]["score"], rel=1e-6)
     assert twice[0]["high"] < ranking[0]["high"]
@@ -664,9 +653,10 @@ SETTINGS = {
     "--method paired": {"method": "paired"},
     "--link probit": {"link": "probit"},
     "--l2 2.5": {"l2": 2.5},
-    "--method pooled --shrinkage 0.3": {"method": "pooled", "shrinkage": 0.3},
-    "--method paired --shrinkage oas": {"method": "paired", "shrinkage": "oas"},
+    "--method pooled": {"method": "pooled"},
     "--side-effect": {"side_effect": True},
+    "--side-effect no": {"side_effect": False},
+    "--side-effect yes": {"side_effect": True},
     "--item-effects": {"item_effects": True},
     "--item-effects auto": {"item_effects": "auto"},
     "--inference model": {"inference": "model"},
@@ -692,12 +682,15 @@ def test_every_setting_reaches_the_model(study, options):
         np.testing.assert_array_equal(model.std_errors_, expected.std_errors_)
 
 
-def test_item_effects_alone_do_not_take_a_file_for_their_value(study):
-    for options, expected in {"--item-effects": True, "--item-effects auto": "auto"}.items():
-        run(f"fit {options} items.csv votes.csv -o m.npz")
-        assert load(study[0] / "m.npz").item_effects == expected
+@pytest.mark.usefixtures("study")
+def test_item_effects_alone_do_not_take_a_file_for_their_value():
+    said = run("fit --item-effects items.csv votes.csv -o m.npz", code=2).stderr
+    assert said == (
+        "Error: --item-effects is followed by 'items.csv', which is neither yes, no nor auto;"
+        " write --item-effects yes, or give the files before it.\n"
+    )
     command = "fit items.csv votes.csv -o m.npz"
-    assert "'yes', 'auto'" in run(f"{command} --item-effects=x", code=2).output
+    assert "yes, no nor auto" in run(f"{command} --item-effects=x", code=2).output
     said = run(f"{command} --method paired --item-effects auto", code=2).output
     assert "--item-effects auto adds effects" in said
 

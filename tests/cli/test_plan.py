@@ -26,8 +26,8 @@ def test_the_words_have_the_numbers_of_the_library():
 
 
 def test_json_is_the_same_plan_and_is_valid_where_a_number_is_infinite():
-    record = json.loads(run(f"{PLAN} --angle 0.3 --items 100 --json").output)
-    made = plan(n_features=20, noise=0.2, angle=0.3, n_items=100)
+    record = json.loads(run(f"{PLAN} --misordered 0.1 --items 100 --json").output)
+    made = plan(n_features=20, noise=0.2, misordered=0.1, n_items=100)
     assert record == json.loads(json.dumps(plan_record(made)))
     assert record["n_comparisons"] == made.n_comparisons
     assert "cannot reach" in record["methods"]["split"]["impossible"]
@@ -50,30 +50,28 @@ def test_a_chart_is_written(tmp_path, suffix):
     ("options", "code", "sentence"),
     [
         (
-            "--items 100 --angle 0.3 --method split",
+            "--items 100 --misordered 0.1 --method split",
             1,
-            "with 100 items 'split' cannot reach angle 0.3",
+            "with 100 items 'split' cannot reach misordered 0.1",
         ),
-        ("--noise 0.5 --angle 0.3", 1, "labels are coin tosses"),
-        ("--noise 0 --angle 0.3 --method mle", 1, "the likelihood has no maximum"),
-        ("--noise 0.7 --angle 0.3", 2, "Error: --noise is 0.7"),
-        ("--noise -0.1 --angle 0.3", 2, "noise is -0.1"),
+        ("--noise 0.5 --misordered 0.1", 1, "labels are coin tosses"),
+        ("--noise 0 --misordered 0.1 --method mle", 1, "the likelihood has no maximum"),
+        ("--noise 0.7 --misordered 0.1", 2, "Error: --noise is 0.7"),
+        ("--noise -0.1 --misordered 0.1", 2, "noise is -0.1"),
         ("--misordered 0.6", 2, "misordered is 0.6"),
-        ("--angle 2", 2, "angle is 2.0"),
-        ("--norm-error 0", 2, "--norm-error is 0.0"),
-        ("--angle 0.3 --misordered 0.1", 2, "Error: --angle and --misordered are both targets"),
-        ("--angle 0.3 --items 15", 2, "--items is 15"),
+        ("--misordered 0", 2, "--misordered is 0.0"),
+        ("--misordered 0.1 --items 15", 2, "--items is 15"),
         (
             "--items 100",
             2,
-            "there is no target and no number of comparisons: give a target (--angle, --misordered"
-            " or --norm-error), --comparisons, or the time of the experts (--hours)",
+            "there is no target and no number of comparisons: give a target (--misordered),"
+            " --comparisons, or the time of the experts (--hours)",
         ),
-        ("--angle 0.3 --item-cost 3", 2, "--item-cost and --comparison-cost are weighed"),
-        ("--angle 0.3 --pilot nowhere.csv", 2, "nowhere.csv"),
-        ("--angle 0.3 --chart plan.bmp", 2, "name a .png, .svg or .pdf file"),
-        ("--angle 0.3 --method best", 2, "'best' is not one of"),
-        ("--angle wide", 2, "'wide' is not a valid float"),
+        ("--misordered 0.1 --item-cost 3", 2, "--item-cost and --comparison-cost are weighed"),
+        ("--misordered 0.1 --pilot nowhere.csv", 2, "nowhere.csv"),
+        ("--misordered 0.1 --chart plan.bmp", 2, "name a .png, .svg or .pdf file"),
+        ("--misordered 0.1 --method best", 2, "'best' is not one of"),
+        ("--hours wide", 2, "'wide' is not a valid float"),
     ],
 )
 def test_what_cannot_be_is_one_sentence_and_an_exit_code(options, code, sentence):
@@ -204,13 +202,14 @@ def test_several_noises_or_a_range_are_a_table():
     sentence = run(f"{PLAN.replace('0.2', '0.1,20')} --misordered 0.05", code=2).output
     assert "--noise is 20.0; use a share of flipped labels from 0 to 0.5" in sentence
     assert (
-        "'low' is not a number" in run("plan --features 3 --noise low --angle 0.1", code=2).output
+        "'low' is not a number"
+        in run("plan --features 3 --noise low --misordered 0.1", code=2).output
     )
 
 
-def test_experts_and_hours_are_a_budget_and_explained_gives_two_errors():
-    result = run("plan --features 12 --noise 0.2 --explained 0.6 --experts 2 --hours 3")
-    made = plan(12, noise=0.2, explained=0.6, experts=2, hours=3)
+def test_hours_are_a_budget_and_explained_gives_two_errors():
+    result = run("plan --features 12 --noise 0.2 --explained 0.6 --hours 6")
+    made = plan(12, noise=0.2, explained=0.6, hours=6)
     assert result.stdout == plan_text(made) + "\n"
     assert "the best use of 939 comparisons" in result.stdout
     assert re.search(r"new items +[\d.]+ %.*\n  the compared items +[\d.]+ %", result.stdout)

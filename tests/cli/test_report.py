@@ -72,7 +72,9 @@ def assert_nobody_is_the_best(text):
 
 def test_nothing_calls_the_sickest_patient_the_best(tmp_path):
     fine_files(tmp_path)
-    summary = run(f"fit items.csv votes.csv --categorical style {SICK} -o m.npz").stdout
+    summary = run(
+        f"fit items.csv votes.csv --categorical style {SICK} -o m.npz --report first.html"
+    ).stdout
     assert summary.startswith("Severity of pneumonia: rank regression\n")
     assert "most severe first, least severe last" in summary
     assert re.search(r"an item is judged more severe in \d+ of 100 decided comparisons", summary)
@@ -91,9 +93,14 @@ def test_nothing_calls_the_sickest_patient_the_best(tmp_path):
 def test_words_stay_in_the_model_and_the_report_may_say_others(tmp_path):
     fine_files(tmp_path)
     words = "--title Pictures --top loveliest"
-    run(f"fit items.csv votes.csv --exclude style {words} --keep-data -o m.npz")
+    run(f"fit items.csv votes.csv --exclude style {words} --keep-data -o m.npz --report p.html")
     run("update m.npz votes.csv --repeated add -o n.npz")
-    assert vars(load("n.npz").wording_) == {"title": "Pictures", "top": "loveliest", "bottom": ""}
+    assert vars(load("n.npz").wording_) == {
+        "title": "Pictures",
+        "top": "loveliest",
+        "bottom": "",
+        "question": "",
+    }
     run("report n.npz items.csv votes.csv --title 'A <b>hall</b>' --bottom plainest -o page.html")
     page = (tmp_path / "page.html").read_text()
     assert "<h1>A &lt;b&gt;hall&lt;/b&gt;</h1>" in page
@@ -101,7 +108,12 @@ def test_words_stay_in_the_model_and_the_report_may_say_others(tmp_path):
     assert "would be ranked higher in" in page
     record = json.loads(run("fit items.csv votes.csv --exclude style --json -o m.npz").stdout)
     assert [record[name] for name in ("title", "top", "bottom")] == ["", "", ""]
-    assert "200" in run(f"fit items.csv votes.csv -o m.npz --title {'a' * 300}", code=2).stderr
+    assert (
+        "200"
+        in run(
+            f"fit items.csv votes.csv -o m.npz --report p.html --title {'a' * 300}", code=2
+        ).stderr
+    )
 
 
 def test_a_report_of_a_model_that_goes_to_standard_output_is_refused(study):

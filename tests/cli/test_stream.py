@@ -23,9 +23,9 @@ def _folder(tmp_path_factory):
 def test_a_fit_in_parts_prints_and_writes_what_a_fit_does(folder):
     whole, parts = folder / "whole.npz", folder / "parts.npz"
     files = " ".join(str(folder / f"votes{number}.csv") for number in range(3))
-    run(f"fit {folder}/items.csv {files} --self-pairs -o {whole} --method pooled")
+    run(f"fit {folder}/items.csv {files} -o {whole} --method pooled")
     shown = run(
-        f"fit {folder}/items.csv '{folder}/votes*.csv' --stream --memory 1MB --threads 2"
+        f"fit {folder}/items.csv '{folder}/votes*.csv' --stream --memory 1MB --processes 2"
         f" --method pooled --exclude x2,x1 --features x0,x1,x2 --json -o {parts}"
     )
     assert json.loads(shown.output)["n_items"] == 80
@@ -47,7 +47,8 @@ def test_a_fit_in_parts_prints_and_writes_what_a_fit_does(folder):
         ("--l2 auto", "give it as a number"),
         ("--memory lots", "--memory is 'lots'"),
         ("--memory 1kB", "--memory is '1kB', and even a small batch of comparisons takes more"),
-        ("--keep-data", "leave --report and --keep-data out"),
+        ("--keep-data", "--keep-data needs all data in memory"),
+        ("--side-effect judges", "--side-effect judges needs all data in memory"),
     ],
 )
 def test_what_does_not_go_with_parts_is_said_in_a_sentence(options, sentence, folder):
@@ -66,7 +67,7 @@ def test_a_fit_of_an_object_store_is_that_of_the_same_files(folder, object_store
     for path in folder.glob("*.csv"):
         object_store.put(f"study/{path.name}", path.read_bytes())
     object_store.use(monkeypatch)
-    common = "--stream --self-pairs --method pooled"
+    common = "--stream --method pooled"
     run(f"fit {folder}/items.csv '{folder}/votes*.csv' {common} -o {folder}/disk.npz")
     run(f"fit s3://study/items.csv 's3://study/votes*.csv' {common} -o {folder}/store.npz")
     assert np.array_equal(load(folder / "disk.npz").coef_, load(folder / "store.npz").coef_)
@@ -74,7 +75,7 @@ def test_a_fit_of_an_object_store_is_that_of_the_same_files(folder, object_store
     assert "there is no bucket 'nowhere'" in missing.stderr
 
 
-@pytest.mark.parametrize("options", ["--engine dask://host:1", "--memory 1GB", "--scratch here"])
+@pytest.mark.parametrize("options", ["--engine dask://host:1", "--scratch here"])
 def test_a_cluster_without_stream_is_told_instead_of_left_out(options, folder):
     done = run(f"fit {folder}/items.csv {folder}/votes0.csv {options}", code=2)
     option = options.split()[0]
@@ -85,7 +86,7 @@ def test_a_cluster_without_stream_is_told_instead_of_left_out(options, folder):
     ("options", "sentence"),
     [
         ("--engine here", "--engine is 'here'; give an address such as dask://host:8786"),
-        ("--engine dask://host:1 --threads 2", "--threads asks for threads of this machine"),
+        ("--engine dask://host:1 --processes 2", "--processes asks for threads of this machine"),
         ("--scratch nowhere", "every worker can reach (--scratch)"),
     ],
 )

@@ -48,7 +48,6 @@ def translated(text):
         ("add one, or make a text column 0/1 columns;", "add one, or use --categorical NAME;"),
         ("use l2=1.0, or item_effect=0.", "use --l2 1.0, or --item-effect 0."),
         ("set l2 above 0.01; chosen as l2 = 3", "set --l2 above 0.01; chosen as l2 = 3"),
-        ("a target (angle= or norm_error=)", "a target (--angle or --norm-error)"),
         ("Did you mean 'home' as left?", "Did you mean --left 'home'?"),
         ("n_splits is 9; item_groups has 3", "--folds is 9; --group has 3"),
         (
@@ -85,10 +84,11 @@ def test_the_text_of_a_file_is_never_put_in_other_words(study):
 # -- what users saw --------------------------------------------------------------------------------
 
 JUDGE = (
-    "the comparisons have no column 'judge', which --judge-slopes, --side-by-judge and --inference"
+    "the comparisons have no column 'judge', which --judge-slopes, --side-effect judges and"
+    " --inference items+judges need; add it, or"
 )
 SENTENCES = {
-    "fit items.csv votes.csv --side-by-judge -o m.npz": f"{JUDGE} items+judges need; add it, or",
+    "fit items.csv votes.csv --side-effect judges -o m.npz": JUDGE,
     "compare items.csv votes.csv --model a: --model 'b: judge_slopes=yes'": (
         "which judge_slopes, side_effect=judges and inference=items+judges need"
     ),
@@ -103,24 +103,23 @@ SENTENCES = {
         "the number of features is missing; give --features or --items-file."
     ),
     "plan --features 9 --noise 0.2": (
-        "give a target (--angle, --misordered or --norm-error), --comparisons, or the time of the"
-        " experts (--hours)."
+        "give a target (--misordered), --comparisons, or the time of the experts (--hours)."
     ),
-    "plan --items-file items.csv --noise 0.2 --min-eigenvalue 0.5 --angle 0.3": (
+    "plan --items-file items.csv --noise 0.2 --min-eigenvalue 0.5 --misordered 0.1": (
         "leave out --min-eigenvalue, or --items-file."
     ),
-    "plan --items-file items.csv --pilot votes.csv --noise 0.2 --angle 0.3": (
+    "plan --items-file items.csv --pilot votes.csv --noise 0.2 --misordered 0.1": (
         "both --noise and --pilot are given"
     ),
-    "plan --features 9 --noise 20 --angle 0.3": (
+    "plan --features 9 --noise 20 --misordered 0.1": (
         "--noise is 20.0; use a share of flipped labels from 0 to 0.5. Did you mean 0.2?"
     ),
     "plan --features 9 --noise 0.2 --explained 120 --comparisons 900": "at most 1.",
     "compare items.csv votes.csv --model a: --model 'b: side_effect=maybe'": (
         "side_effect is 'maybe'; use yes, no or 'judges'."
     ),
-    "plan --features 9 --noise 10% --angle 0.3": "'10%' is not a number. Did you mean 0.1?",
-    "plan --features 9 --noise 0,2 --angle 0.3": "'0,2' is not a number. Did you mean 0.2?",
+    "plan --features 9 --noise 10% --misordered 0.1": "'10%' is not a number. Did you mean 0.1?",
+    "plan --features 9 --noise 0,2 --misordered 0.1": "'0,2' is not a number. Did you mean 0.2?",
     "plan --features 9 --noise 0.2 --misordered 5": "between 0 and 0.5. Did you mean 0.05?",
     "simulate --items 9 --features 2 --comparisons 9 --noise 20 -o s": "Did you mean 0.2?",
     "simulate --items 9 --features 2 --comparisons 9 --judge-noise 10,20 -o s": "Did you mean 0.2?",

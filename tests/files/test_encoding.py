@@ -2,7 +2,8 @@
 
 import pytest
 
-from pairscore.files.encoding import OLDER, marked_encoding, older_encoding
+from pairscore.files.encoding import OLDER, as_utf8, marked_encoding, older_encoding
+from pairscore.files.source import Kept
 from pairscore.files.tables import stored_table
 from tests.files.test_sheets import read_said
 
@@ -50,3 +51,17 @@ def test_an_encoding_that_was_guessed_is_said(tmp_path):
 def test_older_encodings_are_told_apart(text, encoding, tmp_path):
     table, _ = read_said(tmp_path, text.encode(encoding))
     assert [*table] == text.split("\n")[0].split(",")
+
+
+def test_the_encoding_of_earlier_files_gives_way_to_what_a_file_shows(tmp_path):
+    path = tmp_path / "table.csv"
+    for content, expected in (
+        ("größe", "größe".encode()),  # UTF-8, whatever the fit had
+        ("größe", "größe".encode("utf-16")),
+        ("gr÷ße", "größe".encode("latin-1").replace(b"\xf6", b"\xf7")),
+    ):
+        path.write_bytes(expected)
+        said = []
+        with as_utf8(path, Kept("latin-1"), "table.csv", said.append) as text:
+            assert text.read_text("utf-8") == content
+        assert said == []

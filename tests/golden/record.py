@@ -38,7 +38,7 @@ CASES: dict[str, tuple[str, str | None]] = {
     "fit": (f"fit {STUDY} -o plain.npz --json", None),
     "fit_text": (f"fit {STUDY} -o plain.npz", None),
     "fit_split": (f"fit {STUDY} --method split -o split.npz --json", None),
-    "fit_pooled": (f"fit {STUDY} --method pooled --shrinkage oas -o pooled.npz --json", None),
+    "fit_pooled": (f"fit {STUDY} --method pooled -o pooled.npz --json", None),
     "fit_paired": (
         f"fit {STUDY} --method paired --link probit --side-effect -o paired.npz --json",
         None,
@@ -55,7 +55,7 @@ CASES: dict[str, tuple[str, str | None]] = {
     ),
     "fit_rich": (
         (
-            f"fit {RICH} --judge-slopes --side-by-judge --context rest --ties davidson"
+            f"fit {RICH} --judge-slopes --side-effect judges --context rest --ties davidson"
             " --categorical kind --missing mean-with-flag --keep-data -o rich.npz --json"
         ),
         None,
@@ -75,14 +75,14 @@ CASES: dict[str, tuple[str, str | None]] = {
         None,
     ),
     "plan_explained": (
-        "plan --features 12 --noise 0.2 --explained 0.6 --experts 2 --hours 3",
+        "plan --features 12 --noise 0.2 --explained 0.6 --hours 6",
         None,
     ),
     "plan_noises": ("plan --features 12 --noise 0.1-0.3 --misordered 0.05", None),
     "plan_cost": (
         (
-            "plan --features 20 --noise 0.2 --angle 0.3 --item-cost 2 --comparison-cost 1 --method"
-            " split --json"
+            "plan --features 20 --noise 0.2 --misordered 0.1 --item-cost 2 --comparison-cost 1"
+            " --method split --json"
         ),
         None,
     ),

@@ -5,13 +5,15 @@ from typing import Any
 
 import click
 
+from pairscore.cli.databases import tables_of
 from pairscore.cli.help import command, examples
-from pairscore.cli.inputs import is_alone, read_alone, read_files, second_table
+from pairscore.cli.inputs import is_alone, read_alone, read_files, second_table, study_tables
 from pairscore.cli.options import (
     FILE_OPTIONS,
     ITEM_OPTIONS,
     VOTE_OPTIONS,
-    files,
+    file_argument,
+    file_arguments,
     json_flag,
     number_or_word,
     option,
@@ -32,7 +34,8 @@ from pairscore.errors import PairscoreError
 
 
 @command()
-@files("items", "[comparisons...]")
+@file_argument("items")
+@file_arguments("comparisons", required=False)
 @option(
     "--model",
     "models",
@@ -77,15 +80,16 @@ def compare(
     from pairscore.estimators.fit_data import TableData
     from pairscore.evaluation.compare import compare as compare_models
 
-    alone = is_alone(items, comparisons)
-    other = "shrunk: item-effects=yes" if alone else "ridge: l2=auto"
-    settings = parse_models(models or ("plain:", other))
-    context = sorted({name for one in settings.values() for name in one.get("context") or ()})
-    with stage("Reading"):
+    first, others, given = study_tables(items, comparisons, given)
+    with tables_of(first, others, given) as (table, *votes), stage("Reading"):
+        alone = is_alone(table, tuple(votes))
+        other = "shrunk: item-effects=yes" if alone else "ridge: l2=auto"
+        settings = parse_models(models or ("plain:", other))
+        context = sorted({name for one in settings.values() for name in one.get("context") or ()})
         if alone:
-            study = read_alone(items, context, given)
+            study = read_alone(table, context, given)
         else:
-            study = read_files(items, second_table(items, comparisons), context, given)
+            study = read_files(table, second_table(table, tuple(votes)), context, given)
     show_unused_columns(study)
     candidates = {name: candidate(**one) for name, one in settings.items()}
     data = study.comparisons

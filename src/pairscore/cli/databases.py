@@ -22,8 +22,7 @@ DB_OPTIONS = section(
     option(
         "--db",
         metavar="URL",
-        help="Database to read from, such as sqlite:///study.db or postgresql://user@host/name."
-        f" Its password is that in {PASSWORD_VARIABLE}, or in PostgreSQL's own file."
+        help=f"Such as sqlite:///study.db; a password is that in {PASSWORD_VARIABLE}."
         f"  [default: that in {DB_VARIABLE}]",
     ),
     option("--items", "items_query", metavar="SELECT", help="Query that gives the items."),
@@ -52,12 +51,12 @@ def tables_of(
 
     A table that is a query takes the place of its file.
     """
-    refuse_password(given["db"])
+    refuse_password(given.get("db"))
     files = [*([] if items is None else [items]), *comparisons]
-    asked = {name: given[f"{name}_query"] for name in ("items", "comparisons")}
+    asked = {name: given.get(f"{name}_query") for name in ("items", "comparisons")}
     queries = {name: query for name, query in asked.items() if query}
     if not queries:
-        if given["db"]:
+        if given.get("db"):
             raise PairscoreError(
                 "--db names a database, and no query; add --comparisons 'SELECT ...', and --items"
                 " 'SELECT ...' if items have features."
@@ -79,7 +78,7 @@ def tables_of(
         raise click.UsageError("Missing option '--comparisons'.")
     from pairscore.files.queries import query_tables
 
-    with query_tables(database_url(given["db"]), queries) as tables:
+    with query_tables(database_url(given.get("db")), queries) as tables:
         first, last = ([tables[name]] if name in tables else [] for name in asked)
         yield [*first, *files, *last]
 

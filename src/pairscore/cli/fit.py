@@ -10,7 +10,7 @@ import click
 
 from pairscore.choices import INFERENCES, METHODS, NO_INFERENCE, REPEATED, TIE_RULES, USES
 from pairscore.cli.databases import DB_OPTIONS, parts_of, tables_of
-from pairscore.cli.help import OUTPUT, SectionedCommand, command, examples, section
+from pairscore.cli.help import OUTPUT, command, examples, section
 from pairscore.cli.inputs import (
     input_path,
     is_alone,
@@ -19,25 +19,35 @@ from pairscore.cli.inputs import (
     read_files,
     refuse_twice,
     second_table,
+    study_tables,
+    with_study_file,
 )
+from pairscore.cli.memory import InParts, why_in_parts
 from pairscore.cli.options import (
+    CODES_OPTION,
     FILE,
+    FILE_NAMES,
     FILE_OPTIONS,
     ID_OF_FIT_OPTION,
     ITEM_OPTIONS,
     LINK_OPTION,
-    SELF_PAIRS_OPTION,
+    SHEET_OPTION,
+    VOTE_COLUMNS,
     VOTE_OPTIONS,
     WORDING_OPTIONS,
     columns_given,
+    file_argument,
+    file_arguments,
     file_settings,
-    files,
     flag,
+    flag_or,
     json_flag,
+    names,
     number_or_word,
     option,
     options,
     output_option,
+    parse_reference,
     processes_option,
     vote_settings,
     word,
@@ -56,6 +66,7 @@ from pairscore.cli.report import write_page_of
 from pairscore.cli.words import translate
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError
+from pairscore.files.study_file import is_study_file
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
@@ -69,114 +80,81 @@ if TYPE_CHECKING:
 # -- options ---------------------------------------------------------------------------------------
 
 
-AUTO_OPTIONS = section(
-    "The model, chosen for you",
+MODEL_OPTIONS = section(
+    "Model",
     flag(
         "--auto",
-        help="Choose side, ties, ridge, item effects and judges by held-out comparisons. Text"
-        " columns of few levels become categories, and missing values are filled in.",
+        help="Choose side, ties, ridge, item effects and judges by held-out comparisons; prepare"
+        " the features.",
     ),
     option(
         "--for",
         "use",
         type=click.Choice(USES),
-        help="What --auto chooses for: known items, or new ones.  [default: known, unless some of"
-        " ITEMS are in no comparison]",
+        help="What --auto chooses for: known or new items.  [default: known, unless ITEMS has new"
+        " ones]",
     ),
-)
-MODEL_OPTIONS = section(
-    "Model",
-    word("--method", METHODS, "Maximum likelihood, or one of three closed forms.", "mle"),
+    word(
+        "--method",
+        METHODS,
+        "mle (maximum likelihood), or a closed form: split, pooled, paired.",
+        "mle",
+        metavar="NAME",
+    ),
     LINK_OPTION,
     option(
         "--l2",
+        metavar="RIDGE",
         default="0",
-        help="Ridge on standardised coefficients, against the sum of log-losses; auto: best for new"
-        " items; auto-known: best for new comparisons of known items.",
+        callback=lambda ctx, param, text: number_or_word(text),
+        help="A number; auto: best for new items; auto-known: for known items.",
     ),
-    option(
-        "--group",
-        metavar="NAME",
-        help="Column of ITEMS: items of one group (topic, patient) are held out together by --l2"
-        " auto.",
-    ),
-    option(
-        "--shrinkage",
-        help="Shrinkage of the covariance in a closed form: 0 to 1, ledoit-wolf or oas.",
-    ),
-    flag("--side-effect", help="Estimate the advantage of the left side (home, shown first)."),
-    flag("--side-by-judge", help="Estimate the advantage of the left side for each judge."),
-    option(
+    option("--group", metavar="NAME", help="Column of ITEMS: hold out its groups together."),
+    flag_or("--side-effect", "judges", "Advantage of the left side; judges: for each judge."),
+    flag_or(
         "--item-effects",
-        type=click.Choice(["yes", "auto"]),
-        metavar="[auto]",
-        help="Give every item an effect beyond its features; new items have none and wider"
-        " intervals. auto: only if a test shows that items differ beyond their features.",
+        "auto",
+        "Effects of items beyond their features; auto: only if a test finds them.",
     ),
-    flag(
-        "--judge-slopes",
-        help="Estimate how sharply each judge distinguishes items; finds careless judges and those"
-        " who answer the wrong way round.",
-    ),
-    option(
-        "--context",
-        multiple=True,
-        metavar="A,B",
-        help="Numeric columns of COMPARISONS that describe a comparison, as the value for left"
-        " minus that for right.",
-    ),
+    flag("--judge-slopes", help="How sharply each judge distinguishes items."),
+    names("--context", metavar="A,B", help="Numeric columns that describe a comparison."),
     word(
         "--ties",
         TIE_RULES,
-        "A tie is half a win for each side, is left out (drop), or has a probability (davidson,"
-        " rao-kupper).",
+        "half (half a win each), drop, or with a probability: davidson, rao-kupper.",
         "half",
+        metavar="RULE",
     ),
     word(
         "--inference",
         (*INFERENCES, NO_INFERENCE),
-        "Intervals that allow for other items (items), or for other items and other judges;"
-        " classical ones (model); or none. auto: for other judges too where ten or more are named.",
+        "Intervals for other items: items; and judges: items+judges; classical: model; or none."
+        " auto: judges too, if ten or more.",
         "auto",
+        metavar="KIND",
     ),
-    SELF_PAIRS_OPTION,
     option(
         "--reference",
         multiple=True,
         metavar="X=LEVEL",
-        help="Level of a category that the others are shown against, as COLUMN=LEVEL; makes"
-        " the column a category.  [default: the average of all levels]",
+        callback=lambda ctx, param, texts: parse_reference(texts),
+        help="Level of category X that others are shown against.",
     ),
 )
 STREAM_OPTIONS = section(
     "Larger than memory",
-    flag(
-        "--stream",
-        help="Read the comparisons in parts, which need not fit into memory. COMPARISONS may be"
-        " folders, patterns in quotes ('games/*.parquet') and addresses (s3://bucket/games).",
-    ),
+    flag("--stream", help="Read in parts: any size, folders, patterns, addresses."),
     option(
         "--memory",
-        default="1GB",
-        help="With --stream: what comparisons may take in memory, about.",
+        metavar="SIZE",
+        help="What comparisons may take; more is read in parts.  [default: half of what is free;"
+        " 1GB in parts]",
     ),
-    option("--threads", type=click.IntRange(min=1), help="With --stream: threads to use."),
+    option("--engine", metavar="URL", help="A cluster: dask://host:8786, spark://host:7077."),
     option(
-        "--engine",
-        metavar="ADDRESS",
-        help="With --stream: a cluster to use, as dask://host:8786 or spark://host:7077.",
+        "--scratch", type=FILE, metavar="DIR", help="Folder of temporary files; workers use it."
     ),
-    option(
-        "--scratch",
-        type=FILE,
-        metavar="FOLDER",
-        help="With --stream: where temporary files go. With --engine every worker must reach it.",
-    ),
-    option(
-        "--checkpoint",
-        type=FILE,
-        help="With --stream: file from which the fit goes on if it is ended; removed when done.",
-    ),
+    option("--checkpoint", type=FILE, metavar="FILE", help="Go on from this file if it was ended."),
 )
 SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON.")
 
@@ -184,58 +162,27 @@ SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON."
 # -- fit -------------------------------------------------------------------------------------------
 
 
-class FitCommand(SectionedCommand):
-    """A command whose ``--item-effects`` may stand alone, before a file too."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, with_value("--item-effects", "auto", args))
-
-
-def with_value(name: str, word: str, args: list[str]) -> list[str]:
-    """Arguments in which the option has a value: the word, if that is next, else ``yes``."""
-    end = args.index("--") if "--" in args else len(args)
-    joined: list[str] = []
-    for number, arg in enumerate(args[:end]):
-        follows = number > 0 and args[number - 1] == name
-        if arg == name:
-            given = args[number + 1 : number + 2] == [word]
-            joined.append(f"{name}={word if given else 'yes'}")
-        elif not (follows and arg == word):
-            joined.append(arg)
-    return joined + args[end:]
-
-
-@click.command(cls=FitCommand)
-@files("[items]", "[comparisons...]")
-@options(AUTO_OPTIONS, MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS)
-@options(STREAM_OPTIONS, DB_OPTIONS)
-@output_option("Model file to write (-: standard output).", default=Path("model.npz"))
+@command()
+@file_argument("items", required=False)
+@file_arguments("comparisons", required=False)
+@options(MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS, STREAM_OPTIONS, DB_OPTIONS)
+@output_option("Model file (-: standard output).", metavar="FILE", default=Path("model.npz"))
 @options(
     section(
         OUTPUT,
-        option("--report", "page", type=FILE, help="Also write a report to this HTML file."),
-        flag("--keep-data", help="Keep the comparisons in the model file, for pairscore update."),
-    ),
-    (
-        processes_option(
-            "Number of fits side by side: of --l2 auto, --auto, --report.  [default: 1]"
-        ),
-    ),
+        option("--report", "page", type=FILE, metavar="FILE", help="Also write a report (HTML)."),
+        *WORDING_OPTIONS,
+        flag("--keep-data", help="Keep the comparisons in the model, for pairscore update."),
+        processes_option("Fits, or threads of a stream, side by side."),
+    )
 )
 @SUMMARY_JSON
 @examples(
     "fit items.csv votes.csv",
-    "fit votes.csv --ties davidson",
-    "fit patients.csv votes.csv --auto --report page.html --title Severity --top 'most severe'",
-    "fit wines.csv tastings.csv --id wine --categorical grape --square alcohol -o wines.npz",
-    "fit teams.csv games.csv --left home --right away --side-effect --context rest_days"
-    " -o teams.npz",
-    "fit teams.csv 'games*.csv' --stream --left home --right away --method pooled -o teams.npz",
-    "fit answers.csv votes.csv --l2 auto --group topic --judge-slopes --ties davidson"
-    " -o answers.npz",
-    "fit --db sqlite:///study.db --items 'SELECT id, mass FROM things'"
-    " --comparisons 'SELECT a AS winner, b AS loser FROM games'",
-    "fit --db sqlite:///study.db --comparisons 'SELECT a AS winner, b AS loser FROM games'",
+    "fit study.toml --auto --report page.html",
+    "fit wines.csv tastings.csv --id wine --categorical grape -o wines.npz",
+    "fit teams.csv games.csv --left home --right away --side-effect",
+    "fit teams.csv 'games*.csv' --left home --right away --method pooled",
 )
 def fit(
     items: Path | None,
@@ -248,18 +195,20 @@ def fit(
 ) -> None:
     """Learn a score from ITEMS and COMPARISONS and write the model.
 
-    One file alone has comparisons, and every item in it gets a score (Bradley and Terry's model).
-    Both are CSV, Parquet or JSONL files or workbooks (.xlsx), by their suffix; - is CSV from
-    standard input; one workbook may have both as sheets. Numeric columns of ITEMS are features.
-    COMPARISONS has columns left, right, winner (left, right, tie or an id), or model_a, model_b,
-    winner, or winner, loser; and optionally tie (0 or 1), judge, weight, count. Columns with other
-    names are recognised by their entries where that is clear. Comparisons may be in several files
-    with the same columns, such as one for each judge. Either may come from a database instead, as
-    the rows of a query.
+    Both are CSV, Parquet, JSONL or workbooks (.xlsx); or a study file (.toml) names them and their
+    columns. COMPARISONS, one file or several, has columns left, right, winner (left, right, tie or
+    an id), or winner, loser; and perhaps judge, weight, count. One file alone has comparisons, and
+    every item gets a score.
     """
     for path in (output, page):
         refuse_output(path, *([] if items is None else [items]), *comparisons)
     refuse_other_kind(output)
+    if page is None and (typed := first_typed(("title", "top", "bottom"))):
+        raise PairscoreError(
+            f"{typed} is for the page; add --report, or say it to pairscore report or in a study"
+            " file."
+        )
+    items, comparisons, given = study_tables(items, comparisons, given)
     with tables_of(items, comparisons, given, comparisons_alone=True) as (first, *others):
         fit_tables(first, tuple(others), output, page, as_json, keep_data, given)
 
@@ -274,8 +223,9 @@ def fit_tables(
     given: dict[str, Any],
 ) -> None:
     """Learn a score from tables, and write the model."""
-    if given["stream"]:
-        return write_stream(items, comparisons, output, page, as_json, keep_data, given)
+    in_parts = None if given["stream"] else why_in_parts(comparisons or (items,), given["memory"])
+    if given["stream"] or in_parts:
+        return write_stream(items, comparisons, output, page, as_json, keep_data, given, in_parts)
     refuse_only_in_parts()
     alone = is_alone(items, comparisons)
     comparisons = () if alone else second_table(items, comparisons)
@@ -348,17 +298,19 @@ def fit_study(
 
 def model_settings(given: dict[str, Any]) -> dict[str, Any]:
     """The parameters of ``RankRegression``, from MODEL_OPTIONS."""
-    from pairscore.cli.options import split_names
-
-    names, effects = ("method", "link", "judge_slopes", "ties"), given["item_effects"]
+    names = ("method", "link", "judge_slopes", "ties")
     return {name: given[name] for name in names} | {
-        "item_effects": effects if effects == "auto" else effects == "yes",
-        "l2": number_or_word(given["l2"]),
-        "shrinkage": number_or_word(given["shrinkage"]),
-        "side_effect": "judges" if given["side_by_judge"] else given["side_effect"],
-        "context": split_names(given["context"]) or None,
+        "item_effects": yes_or_word(given["item_effects"]),
+        "l2": given["l2"],
+        "side_effect": yes_or_word(given["side_effect"]),
+        "context": given["context"] or None,
         "inference": None if given["inference"] == NO_INFERENCE else given["inference"],
     }
+
+
+def yes_or_word(text: str) -> bool | str:
+    """What a flag says that a word may follow: True, False, or the word."""
+    return {"yes": True, "no": False}.get(text, text)
 
 
 def settings_given(params: dict[str, Any]) -> dict[str, Any]:
@@ -372,7 +324,12 @@ def reading_record(given: dict[str, Any], study: Any) -> dict[str, Any]:
     """What a model keeps of how its files were read, so that nobody has to say it again."""
     settings = vote_settings(given) | {"vote_columns": study.vote_columns}
     settings |= {"sheet": study.sheets, "vote_sheets": study.vote_sheets}
-    names = ("decimal", "na", "sheet", "vote_sheets", "delimiter", "winner_codes", "vote_columns")
+    return kept_reading(settings)
+
+
+def kept_reading(settings: dict[str, Any]) -> dict[str, Any]:
+    """The part of a model's record that says how its files were read."""
+    names = (*FILE_NAMES, "vote_sheets", "winner_codes", "vote_columns")
     kept = {name: settings[name] for name in names if settings.get(name)}
     return {"reading": kept} if kept else {}
 
@@ -427,15 +384,18 @@ def next_steps(items: Path, comparisons: tuple[Path, ...], output: Path, page: P
 # -- comparisons larger than memory ----------------------------------------------------------------
 
 
-ONLY_IN_PARTS = ("memory", "threads", "engine", "scratch", "checkpoint")
+STREAM_MEMORY = "1GB"  # that comparisons take while they are read in parts
+ONLY_IN_PARTS = ("engine", "scratch", "checkpoint")
 
 
 # options of fit that need all comparisons at once, or files as a table in memory
 NOT_IN_PARTS = (
-    *("auto", "use", "group", "side_by_judge", "item_effects", "judge_slopes", "context"),
+    *("auto", "use", "group", "item_effects", "judge_slopes", "context"),
     *("reference", "categorical", "squares", "interactions", "missing", "winner_codes", "judge"),
-    *("delimiter", "encoding", "decimal", "na", "sheet", "n_jobs"),
+    *("delimiter", "encoding", "decimal", "na", "sheet"),
 )
+# of these, what a study file may say for other commands and makes no difference to a stream
+IDLE_IN_PARTS = ("judge", "group", "sheet")
 
 
 def write_stream(
@@ -446,36 +406,57 @@ def write_stream(
     as_json: bool,
     keep_data: bool,
     given: dict[str, Any],
+    why: InParts | None,
 ) -> None:
-    """Fit a model to comparisons in parts, and write it."""
+    """Fit a model to comparisons in parts, and write it.
+
+    ``why`` they are read so, if nobody said --stream.
+    """
     refuse_output(output, items, *comparisons)
-    if not comparisons:
+    if not comparisons and why is None:
         raise PairscoreError(
             "--stream needs ITEMS as well as COMPARISONS; comparisons alone have to be in memory."
         )
+    if not comparisons:
+        refuse_in_parts("a fit of comparisons alone", why)
     if page is not None or keep_data:
-        raise PairscoreError(
-            "--stream writes a model without its comparisons; leave --report and --keep-data out."
-        )
+        refuse_in_parts("--keep-data" if page is None else "--report", why)
+    if why:
+        show_note(f"{why.reason}.")
     from pairscore.estimators.settings import Wording
     from pairscore.model.file import ModelFile
 
-    model = fit_in_parts(items, comparisons, given)
+    model = fit_in_parts(items, comparisons, given, why)
     wording = Wording().with_words(**wording_settings(given))
-    result = replace(model.result_, wording=wording)
+    columns = {name: given[name] for name in VOTE_COLUMNS if given.get(name)}
+    record = model.result_.record | kept_reading({"vote_columns": columns})
+    result = replace(model.result_, wording=wording, record=record)
     write_model(ModelFile(result, model.get_params(), model.classes_), output, as_json, False)
     table = quote(str(items)) if isinstance(items, Path) else "NEW_ITEMS.csv"
     show_written(output, as_json, table)
 
 
-def fit_in_parts(items: Path, comparisons: tuple[Path, ...], given: dict[str, Any]) -> Any:
-    """The model of ``fit --stream``."""
+def refuse_in_parts(asked: str, why: InParts | None) -> None:
+    """Refuse what needs all data in memory; ``why`` they are not, if nobody said --stream."""
+    if why is None:
+        raise PairscoreError(
+            f"{asked} needs all data in memory, and --stream reads them in parts; leave one of the"
+            " two out."
+        )
+    remedy = "leave it out, or allow more with --memory" if why.is_too_large else "leave it out"
+    raise PairscoreError(f"{asked} needs all data in memory, and {why.reason}; {remedy}.")
+
+
+def fit_in_parts(
+    items: Path, comparisons: tuple[Path, ...], given: dict[str, Any], why: InParts | None
+) -> Any:
+    """The model of comparisons that are read in parts."""
     from pairscore.streaming.fit_stream import fit_stream
 
-    refuse_whole_tables()
-    if given["threads"] and given["engine"]:
+    refuse_whole_tables(given, why)
+    if given["n_jobs"] and given["engine"]:
         raise PairscoreError(
-            "--threads asks for threads of this machine, and --engine for a cluster; leave one of"
+            "--processes asks for threads of this machine, and --engine for a cluster; leave one of"
             " the two out."
         )
     if given["checkpoint"] and given["comparisons_query"]:
@@ -483,17 +464,18 @@ def fit_in_parts(items: Path, comparisons: tuple[Path, ...], given: dict[str, An
             "--checkpoint goes on where a fit was ended, and a query may give its rows in another"
             " order the next time; leave --checkpoint out."
         )
-    settings = {name: given[name] for name in ("method", "link", "ties", "side_effect", "memory")}
+    if given["side_effect"] == "judges":
+        refuse_in_parts("--side-effect judges", why)
+    settings = {name: given[name] for name in ("method", "link", "ties", "inference")}
     with stage("Reading") as show, collect_warnings() as texts:
         model: RankRegression = fit_stream(
             parts_of((items,)),
             parts_of(comparisons),
             **settings,
-            l2=number_or_word(given["l2"]) or 0.0,
-            shrinkage=number_or_word(given["shrinkage"]),
-            inference=given["inference"],
-            self_pairs="keep" if given["self_pairs"] else "error",
-            n_jobs=given["threads"],
+            side_effect=given["side_effect"] == "yes",
+            l2=given["l2"],
+            memory=given["memory"] or STREAM_MEMORY,
+            n_jobs=given["n_jobs"],
             engine=given["engine"],
             scratch=given["scratch"],
             checkpoint=given["checkpoint"],
@@ -521,34 +503,40 @@ def refuse_only_in_parts() -> None:
         )
 
 
-def refuse_whole_tables() -> None:
-    """Options that --stream has no use for."""
-    if asked := first_typed(NOT_IN_PARTS):
-        raise PairscoreError(
-            f"{asked} needs all data in memory, and --stream reads them in parts; leave"
-            " one of the two out."
-        )
+def refuse_whole_tables(given: dict[str, Any], why: InParts | None) -> None:
+    """Settings that need all data in memory: options that were typed, keys of a study file."""
+    asked = first_typed(NOT_IN_PARTS)
+    if asked is None:
+        context = click.get_current_context()
+        unsaid = {one.name: one.get_default(context) for one in context.command.params}
+        named = {name: given[name] for name in NOT_IN_PARTS if name not in IDLE_IN_PARTS}
+        of_study = [n for n, value in named.items() if value and value != unsaid[n]]
+        asked = f"{of_study[0]!r} of the study file" if of_study else None
+    if asked:
+        refuse_in_parts(asked, why)
 
 
 # -- update ----------------------------------------------------------------------------------------
 
 
 @command()
-@files("model", "comparisons...")
+@file_argument("model")
+@file_arguments("comparisons")
 @option(
     "--items",
+    "new_items",
     type=FILE,
     help="File with new items: the columns of the fit, and ids that are not in the fit.",
 )
 @ID_OF_FIT_OPTION
-@SELF_PAIRS_OPTION
+@CODES_OPTION
+@SHEET_OPTION
 @word(
     "--repeated",
     REPEATED,
     "What to do with a file or sheet whose comparisons are in MODEL already, in the same order.",
     "refuse",
 )
-@options(VOTE_OPTIONS, FILE_OPTIONS)
 @output_option("Model file to write; it may be MODEL (-: standard output).", required=True)
 @SUMMARY_JSON
 @examples(
@@ -559,7 +547,7 @@ def refuse_whole_tables() -> None:
 def update(
     model: Path,
     comparisons: tuple[Path, ...],
-    items: Path | None,
+    new_items: Path | None,
     output: Path,
     as_json: bool,
     **given: Any,
@@ -567,11 +555,14 @@ def update(
     """Add COMPARISONS to those that MODEL was fitted to, and fit to all of them.
 
     MODEL must have been written with --keep-data. COMPARISONS may be several files, and workbooks
-    of which all sheets with the same columns are read. The result is the same as that of one fit to
+    of which all sheets with the same columns are read. They are read as those of the fit; a study
+    file (.toml) before them may say otherwise. The result is the same as that of one fit to
     all comparisons. A file that MODEL has already is refused, unless --repeated add says that the
     same answers were given again. A model of comparisons alone learns new items from COMPARISONS.
     """
-    refuse_output(output, *comparisons, *([items] if items else []))
+    if is_study_file(comparisons[0]):
+        _, comparisons, given = with_study_file(comparisons[0], comparisons[1:], given)
+    refuse_output(output, *comparisons, *([new_items] if new_items else []))
     refuse_twice(comparisons)
     refuse_other_kind(output)
     from pairscore.estimators.settings import check_settings
@@ -589,8 +580,8 @@ def update(
         )
     settings, kept = check_settings(**file.params), file.fit.record.get("reading", {})
     with list_bad_rows(output, file_settings(given, kept)["decimal"]), stage("Reading"):
-        reading = file_settings(given, kept) | {"id": given["id"]}
-        more = None if items is None else read_new_items(items, file.fit, **reading)
+        reading = file_settings(given, kept) | {"id": given.get("id")}
+        more = None if new_items is None else read_new_items(new_items, file.fit, **reading)
         known = before.items if more is None else before.items.with_new_items(more)
         by_name = not file.fit.n_features and more is None
         table, of_votes = None if by_name else known, vote_settings(given, kept)

@@ -1,43 +1,31 @@
 """The layout of ``--help``: options in sections, examples in lines that a shell takes."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from inspect import cleandoc
 from typing import Any, TypeVar
 
 import click
 
+from pairscore.cli.old_options import refuse_old_option
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
 OPTIONS, OUTPUT = "Options", "Output"  # sections: of options in no other, and the last one
 EXAMPLE_WIDTH = 74
-HYPHEN = "\N{NON-BREAKING HYPHEN}"
-
-
-class HelpText(click.HelpFormatter):
-    """Help in which no option is broken at a hyphen, for which click has no setting."""
-
-    def write_text(self, text: str) -> None:
-        super().write_text(text.replace("-", HYPHEN))
-
-    def write_dl(self, rows: Iterable[tuple[str, str]], *widths: Any, **more: Any) -> None:
-        super().write_dl([(a, b.replace("-", HYPHEN)) for a, b in rows], *widths, **more)
-
-    def getvalue(self) -> str:
-        return super().getvalue().replace(HYPHEN, "-")
-
-
-class HelpContext(click.Context):
-    """A context whose help is such a text."""
-
-    formatter_class = HelpText
 
 
 class SectionedCommand(click.Command):
     """A command whose help lists its options in sections, in the order in which they come."""
 
-    context_class = HelpContext
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; an option that an earlier version had answers with what to do now."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            refuse_old_option(self.name or "", error.option_name)
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}

@@ -17,6 +17,56 @@ if TYPE_CHECKING:
     from pairscore.files.study import StudyInput
 
 
+def with_study_file(
+    items: Path | None, comparisons: tuple[Path, ...], given: dict[str, Any]
+) -> tuple[Path | None, tuple[Path, ...], dict[str, Any]]:
+    """The tables and settings of a command, as a study file (.toml) in place of ITEMS says.
+
+    Files after the study file take the place of its comparisons, and options that were typed that
+    of its settings. Settings for which the command has no option are added to those ``given``.
+    """
+    from pairscore.files.study_file import is_study_file, read_study_file
+
+    if twice := [path for path in comparisons if is_study_file(path)]:
+        raise PairscoreError(
+            f"{str(twice[0])!r} is a study file, which names both tables; give it first, in place"
+            " of the items."
+        )
+    if items is None or not is_study_file(items):
+        return items, comparisons, given
+    study = read_study_file(items)
+    context = click.get_current_context()
+    default = click.core.ParameterSource.DEFAULT
+    said = {
+        name: value
+        for name, value in study.settings.items()
+        if name not in given or context.get_parameter_source(name) is default
+    }
+    comparisons = comparisons or study.comparisons
+    if comparisons:
+        said.pop("comparisons_query", None)
+    return study.items, comparisons, given | said
+
+
+def study_tables(
+    items: Path | None, comparisons: tuple[Path, ...], given: dict[str, Any]
+) -> tuple[Path | None, tuple[Path, ...], dict[str, Any]]:
+    """As with_study_file, for a command that needs items and comparisons, or one of these alone."""
+    table, votes, said = with_study_file(items, comparisons, given)
+    if table is not None or table is items or said.get("items_query"):
+        return table, votes, said
+    if len(votes) > 1:
+        raise PairscoreError(
+            f"{str(items)!r} names {len(votes)} files of comparisons and no items; add items ="
+            ' "..." below [tables], or give the comparisons alone in one file.'
+        )
+    if not votes and not said.get("comparisons_query"):
+        raise PairscoreError(
+            f"{str(items)!r} names no tables; add items and comparisons below [tables]."
+        )
+    return table, votes, said
+
+
 def second_table(items: Path, comparisons: tuple[Path, ...]) -> tuple[Path, ...]:
     """The files of the comparisons; that of the items where one workbook has both."""
     refuse_twice(comparisons)
@@ -106,7 +156,10 @@ def read_files(
     from pairscore.files.study import read_study
     from pairscore.files.tables import once
 
-    columns, auto = item_settings(given) | {"reference": parse_reference(given)}, given.get("auto")
+    columns, auto = (
+        item_settings(given) | {"reference": given.get("reference") or {}},
+        given.get("auto"),
+    )
     columns["categorical"] = list(dict.fromkeys([*columns["categorical"], *columns["reference"]]))
     if auto and columns["missing"] == "refuse":
         columns |= {"missing": "mean-with-flag"}
@@ -186,17 +239,3 @@ def blank_cells(study: "StudyInput", name: str) -> int:
         return 0
     n_values = len(recipe.features) + sum(map(len, recipe.categorical.values()))
     return int(study.items.values[:, n_values + flags[0]].sum())
-
-
-def parse_reference(given: dict[str, Any]) -> dict[str, str]:
-    """By category its reference level, from texts such as ``grape=merlot,site=north``."""
-    from pairscore.cli.options import split_names
-
-    parts = [part.partition("=") for part in split_names(given.get("reference", ()))]
-    for name, _, level in parts:
-        if not name.strip() or not level.strip():
-            raise PairscoreError(
-                f"--reference {name!r} does not name a level; write for example"
-                f" --reference {name.strip() or 'grape'}=LEVEL."
-            )
-    return {name.strip(): level.strip() for name, _, level in parts}

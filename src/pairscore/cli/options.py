@@ -64,8 +64,6 @@ FILE = click.Path(path_type=Path, allow_dash=True)
 FOLDER = click.Path(path_type=Path)
 SEED = click.IntRange(min=0)
 SHARE, SHARES, PERCENTAGE = Share(), ShareList(), Percentage()
-SHARE, SHARES, PERCENTAGE = Share(), ShareList(), Percentage()
-SHARE, SHARES, PERCENTAGE = Share(), ShareList(), Percentage()
 
 
 # -- making options --------------------------------------------------------------------------------
@@ -82,9 +80,57 @@ def flag(*names: str, help: str) -> Option:
     return click.option(*names, is_flag=True, help=help)
 
 
-def word(name: str, words: Iterable[str], help: str, default: str | None = None) -> Option:
-    """Make an option that is one of some words."""
-    return option(name, type=click.Choice([*words]), default=default, help=help)
+def word(
+    name: str,
+    words: Iterable[str],
+    help: str,
+    default: str | None = None,
+    metavar: str | None = None,
+) -> Option:
+    """Make an option that is one of some words; ``metavar`` stands for a long list of them."""
+    kind = click.Choice([*words])
+    return option(name, type=kind, default=default, help=help, metavar=metavar)
+
+
+class YesOr(click.Choice):
+    """Whether, or a word that says more; files after the bare option are not a value of it."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__(["yes", word, "no"])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            name = param.opts[0] if param else ""
+            raise PairscoreError(
+                f"{name} is followed by {value!r}, which is neither yes, no nor {self.choices[1]};"
+                f" write {name} yes, or give the files before it."
+            )
+        return str(value)
+
+
+def flag_or(name: str, word: str, help: str) -> Option:
+    """Make a flag that may be followed by a word that says more; ``no`` is its default."""
+    return click.option(
+        name,
+        type=YesOr(word),
+        is_flag=False,
+        flag_value="yes",
+        default="no",
+        metavar=f"[{word}]",
+        help=help,
+    )
+
+
+def names(name: str, *setting: str, metavar: str, help: str) -> Option:
+    """Make an option that takes names with commas, and may be given more than once."""
+    return option(
+        name,
+        *setting,
+        multiple=True,
+        metavar=metavar,
+        callback=lambda ctx, param, texts: split_names(texts),
+        help=help,
+    )
 
 
 def column_options(helps: dict[str, str]) -> tuple[Option, ...]:
@@ -115,132 +161,101 @@ def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
     return decorate
 
 
-def files(*names: str) -> Callable[[Command], Command]:
-    """Decorate a command with arguments that are files; ``-`` is standard input.
+def file_argument(name: str, required: bool = True) -> Option:
+    """Make an argument that is a file; ``-`` is standard input."""
+    return click.argument(name, type=FILE, required=required)
 
-    A name that ends in ``...`` is one or more files, as a tuple; in brackets it may be left out.
-    """
-    return options(
-        tuple(
-            click.argument(name.strip("[.]"), type=FILE, nargs=-1, required=name[0] != "[")
-            if "..." in name
-            else click.argument(name.strip("[]"), type=FILE, required=name[0] != "[")
-            for name in names
-        )
-    )
+
+def file_arguments(name: str, required: bool = True) -> Option:
+    """Make an argument that is one or more files, as a tuple."""
+    return click.argument(name, type=FILE, nargs=-1, required=required)
 
 
 def processes_option(help: str, setting: str = "n_jobs") -> Option:
     """Make the option ``--processes``, of what runs side by side; no result depends on it."""
-    return option("--processes", setting, type=click.IntRange(min=1), help=help)
+    return option("--processes", setting, type=click.IntRange(min=1), metavar="N", help=help)
 
 
 # -- tables of options -----------------------------------------------------------------------------
 
 
+SHEET_OPTION = names(
+    "--sheet",
+    metavar="A,B",
+    help="Sheets of workbooks: that of the items, then those of the comparisons.",
+)
 FILE_OPTIONS = section(
-    "How files are read",
-    option(
-        "--delimiter",
-        help="Separator in CSV files, such as ';' or tab; not used for a file whose first line"
-        " does not have it.  [default: detected]",
-    ),
-    option("--encoding", help="Encoding of CSV files, such as latin-1.  [default: detected]"),
-    option(
-        "--decimal",
-        type=click.Choice([",", "."]),
-        help="Decimal sign in CSV files; the other sign may separate thousands.  [default:"
-        " detected, for each file]",
-    ),
-    option(
-        "--na",
-        multiple=True,
-        metavar="X,Y",
-        help="Entries that mean missing, such as k.A.,n.b.; usual ones are known in columns of"
-        " numbers.",
-    ),
-    option(
-        "--sheet",
-        multiple=True,
-        metavar="A,B",
-        help="Sheets of workbooks: first that of the items, if they are in one, then those of the"
-        " comparisons.  [default: all that have the same columns; a note names them]",
-    ),
+    "How files are read, unless it is detected",
+    option("--delimiter", metavar="SIGN", help="Separator in CSV files, such as ';' or tab."),
+    option("--encoding", metavar="NAME", help="Encoding of CSV files, such as latin-1."),
+    word("--decimal", (",", "."), "Decimal sign in CSV files; the other may separate thousands."),
+    names("--na", metavar="X,Y", help="Entries that mean missing, such as k.A.,n.b."),
+    SHEET_OPTION,
 )
 ITEM_COLUMNS = "Columns of the items"
+ID_HELP = "Column with the ids.  [default: id, or row numbers]"
 RECIPE_OPTIONS = section(
     ITEM_COLUMNS,
-    option(
-        "--id",
-        metavar="NAME",
-        help="Column with the items' ids.  [default: id; without one, the row number from 0]",
-    ),
-    option("--exclude", multiple=True, metavar="X,Y", help="Columns to leave out."),
-    option(
-        "--categorical",
-        multiple=True,
-        metavar="X,Y",
-        help="Columns to turn into 0/1 columns, one for each level.",
-    ),
-    option(
-        "--square", "squares", multiple=True, metavar="A,B", help="Features to add the square of."
-    ),
-    option(
+    option("--id", metavar="NAME", help=ID_HELP),
+    names("--exclude", metavar="X,Y", help="Columns to leave out."),
+    names("--categorical", metavar="X,Y", help="Columns to turn into 0/1 columns of their levels."),
+    names("--square", "squares", metavar="A,B", help="Features to add the square of."),
+    names(
         "--interact",
         "interactions",
-        multiple=True,
         metavar="A:B",
         help="Pairs of features to add the product of.",
     ),
     word(
         "--missing",
         MISSING_RULES,
-        "If feature values are missing: stop; leave out those items and their comparisons; fill in"
-        " the mean and add a 0/1 flag; or give each such item a separate effect.",
+        "Missing values: refuse, drop-items, mean-with-flag, or item-effect (an effect for such an"
+        " item).",
         default="refuse",
+        metavar="RULE",
     ),
 )
 ITEM_OPTIONS = (
     *section(
         ITEM_COLUMNS,
-        option(
+        names(
             "--features",
-            multiple=True,
             metavar="A,B,C",
-            help="Columns to use as features.  [default: every numeric column]",
+            help="Columns to use as features.  [default: every numeric one]",
         ),
     ),
     *RECIPE_OPTIONS,
 )
 VOTE_COLUMNS = {
-    "winner": "Column with the winner: left, right, tie, or its id.  [default: winner]",
-    "loser": "Column with the loser's id.  [default: loser]",
-    "left": "Column with the left item's id.  [default: left or model_a]",
-    "right": "Column with the right item's id.  [default: right or model_b]",
-    "judge": "Column that says who judged.  [default: judge]",
-    "weight": "Column with the weight of each row, relative to the others.  [default: weight]",
-    "count": "Column with the number of equal comparisons in a row.  [default: count]",
+    "winner": "Who won: left, right, tie, or an id.",
+    "loser": "The loser's id, if it has a column.",
+    "left": "The left item's id; model_a is known too.",
+    "right": "The right item's id; model_b is known too.",
+    "judge": "Who judged.",
+    "weight": "The weight of a row, relative to the others.",
+    "count": "The number of equal comparisons in a row.",
 }
+CODES_OPTION = option(
+    "--winner-codes",
+    metavar="A=left,...",
+    callback=lambda ctx, param, text: parse_codes(text),
+    help="What entries of the winner column mean: left, right, tie or skip.",
+)
 VOTE_OPTIONS = section(
-    "Columns of the comparisons",
+    "Columns of the comparisons, if they have other names",
     *column_options(VOTE_COLUMNS),
-    option(
-        "--winner-codes",
-        metavar="A=left,B=right",
-        help="What entries of the winner column mean: left, right, tie, or skip to leave those"
-        " rows out.",
-    ),
+    CODES_OPTION,
 )
 LIST_NAMES = ("features", "exclude", "categorical", "squares", "interactions")
 ITEM_NAMES = ("id", *LIST_NAMES, "missing")
 VOTE_NAMES = (*VOTE_COLUMNS, "winner_codes")
+WORDING_NAMES = ("title", "top", "bottom", "question")
 FILE_NAMES = ("delimiter", "encoding", "decimal", "na", "sheet")
 (ID_OF_FIT_OPTION,) = section(
     ITEM_COLUMNS,
     option("--id", metavar="NAME", help="Column with the items' ids.  [default: as in the fit]"),
 )
 LINK_OPTION = word("--link", LINKS, "How a score difference becomes a probability.", "logit")
-SELF_PAIRS_OPTION = flag("--self-pairs", help="Keep comparisons of an item with itself.")
 SCALE_OPTION = word(
     "--scale",
     SCALES,
@@ -250,8 +265,8 @@ SCALE_OPTION = word(
     "link",
 )
 WORDING_OPTIONS = section(
-    "Words of the summary and the report",
-    option("--title", help="Title of the study."),
+    "Words of the report",
+    option("--title", metavar="TEXT", help="Title of the study."),
     option("--top", metavar="TEXT", help="What the highest scores mean, such as 'most severe'."),
     option("--bottom", metavar="TEXT", help="What the lowest scores mean, such as 'least severe'."),
 )
@@ -270,33 +285,30 @@ WORDING_OPTIONS = section(
 
 def item_settings(given: dict[str, Any]) -> dict[str, Any]:
     """The settings of ``make_recipe``, from ITEM_OPTIONS."""
-
-    lists = {name: split_names(given[name]) for name in LIST_NAMES}
-    return {name: given[name] for name in ITEM_NAMES} | lists
+    return {name: given[name] for name in ITEM_NAMES}
 
 
 def vote_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> dict[str, Any]:
-    """What reads comparisons takes, from VOTE_OPTIONS, FILE_OPTIONS and ``--self-pairs``.
+    """What reads comparisons takes, from VOTE_OPTIONS and FILE_OPTIONS or a study file.
 
-    ``kept`` is what a model knows of the files of its fit; options that are given come first.
+    ``kept`` is what a model knows of the files of its fit; what is given comes first.
     """
-    codes = parse_codes(given["winner_codes"])
+    kept = kept or {}
     return {
-        "vote_columns": {name: given[name] for name in VOTE_COLUMNS},
-        "kept_columns": (kept or {}).get("vote_columns", {}),
-        "winner_codes": codes or (kept or {}).get("winner_codes"),
-        "self_pairs": "keep" if given.get("self_pairs") else "error",
+        "vote_columns": {name: given.get(name) for name in VOTE_COLUMNS},
+        "kept_columns": kept.get("vote_columns", {}),
+        "winner_codes": given.get("winner_codes") or kept.get("winner_codes"),
     } | file_settings(given, kept)
 
 
 def file_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> dict[str, Any]:
-    """How files are read, from FILE_OPTIONS; what is unusual about a file is shown."""
-
-    lists = {name: split_names(given[name]) for name in ("na", "sheet")}
-    settings = {name: given[name] for name in FILE_NAMES} | lists
+    """How files are read, from FILE_OPTIONS or a study file; what is unusual about one is shown."""
+    lists = {name: given.get(name) or [] for name in ("na", "sheet")}
+    settings = {name: given.get(name) for name in FILE_NAMES} | lists
     of_fit = {name: value for name, value in (kept or {}).items() if value}
     kept = {n: of_fit[n] for n in FILE_NAMES if n in of_fit and n != "sheet" and not settings[n]}
-    settings |= {name: Kept(v) if name == "decimal" else v for name, v in kept.items()}
+    as_kept = ("decimal", "encoding")
+    settings |= {name: Kept(v) if name in as_kept else v for name, v in kept.items()}
     if not settings["sheet"] and ("sheet" in of_fit or "vote_sheets" in of_fit):
         of_items = of_fit.get("sheet", [""])[0]  # comes first; files without sheets have none
         settings["sheet"] = [Kept(name) for name in (of_items, *of_fit.get("vote_sheets", ()))]
@@ -304,16 +316,14 @@ def file_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> 
 
 
 def wording_settings(given: dict[str, Any]) -> dict[str, Any]:
-    """Title, top and bottom, from WORDING_OPTIONS; None for what is not given."""
-    return {name: given[name] for name in ("title", "top", "bottom")}
+    """Title, top and bottom, from WORDING_OPTIONS or a study file; None for what is not given."""
+    return {name: given.get(name) for name in WORDING_NAMES}
 
 
 def columns_given(given: dict[str, Any]) -> dict[str, Any]:
-    """Columns of items and comparisons that options name."""
-    names = (*VOTE_COLUMNS, "id")
-    columns: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
-    lists = {name: split_names(given[name]) for name in ("features", "exclude")}
-    return columns | {name: of for name, of in lists.items() if of}
+    """Columns of items and comparisons that are named, as a stream takes them."""
+    asked = (*VOTE_COLUMNS, "id", "features", "exclude")
+    return {name: given[name] for name in asked if given.get(name)}
 
 
 def parse_codes(text: str | None) -> dict[str, str]:
@@ -345,6 +355,18 @@ def split_names(texts: Iterable[str]) -> list[str]:
     """
     rows = csv.reader(texts, skipinitialspace=True)
     return list(dict.fromkeys(name.strip() for row in rows for name in row if name.strip()))
+
+
+def parse_reference(texts: Iterable[str]) -> dict[str, str]:
+    """By category its reference level, from texts such as ``grape=merlot,site=north``."""
+    parts = [part.partition("=") for part in split_names(texts)]
+    for name, _, level in parts:
+        if not name.strip() or not level.strip():
+            raise PairscoreError(
+                f"--reference {name!r} does not name a level; write for example"
+                f" --reference {name.strip() or 'grape'}=LEVEL."
+            )
+    return {name.strip(): level.strip() for name, _, level in parts}
 
 
 def number_or_word(text: str | None) -> float | str | None:

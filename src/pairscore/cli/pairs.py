@@ -4,14 +4,15 @@ from pathlib import Path
 from typing import Any
 
 from pairscore.cli.help import command, examples
-from pairscore.cli.inputs import list_bad_rows
+from pairscore.cli.inputs import list_bad_rows, with_study_file
 from pairscore.cli.options import (
     FILE_OPTIONS,
     PERCENTAGE,
     SEED,
+    file_argument,
     file_settings,
-    files,
     json_flag,
+    names,
     option,
     options,
     output_option,
@@ -22,7 +23,7 @@ from pairscore.errors import PairscoreError
 
 
 @command()
-@files("items")
+@file_argument("items")
 @option(
     "--comparisons",
     "n_comparisons",
@@ -43,7 +44,7 @@ from pairscore.errors import PairscoreError
     default="0",
     help="Share of each judge's comparisons whose pair another judge gets too, such as 10%.",
 )
-@option("--show", multiple=True, metavar="X,Y", help="Columns of ITEMS to show next to the ids.")
+@names("--show", metavar="X,Y", help="Columns of ITEMS to show next to the ids.")
 @option("--id", metavar="NAME", help="Column with the items' ids.  [default: id]")
 @option("--seed", type=SEED, default=0, help="Seed of pairs, sides and order.")
 @options(FILE_OPTIONS)
@@ -59,12 +60,11 @@ def pairs(items: Path, judges: str, seed: int, output: Path, as_json: bool, **gi
     Pairs, sides and order are random. All items are compared equally often, and no pair occurs
     twice before all pairs have occurred, other than by --repeats and --shared. Each judge writes
     left, right or tie into the column winner, and fit reads the filled sheets. As .csv, each judge
-    gets a file.
+    gets a file. ITEMS may be a study file (.toml) that names them.
     """
     refuse_output(output, items, is_table=output.suffix.lower() != ".xlsx")
     import numpy as np
 
-    from pairscore.cli.options import split_names
     from pairscore.planning.pairs import (
         design_pairs,
         pairs_record,
@@ -73,20 +73,22 @@ def pairs(items: Path, judges: str, seed: int, output: Path, as_json: bool, **gi
         write_sheets,
     )
 
-    names = judge_names(judges)
-    show = split_names(given["show"])
+    table_file, _, given = with_study_file(items, (), given)
+    if table_file is None:
+        raise PairscoreError(f'{str(items)!r} names no items; add items = "..." below [tables].')
+    judged_by, show = judge_names(judges), given["show"]
     with list_bad_rows(output):
-        table = read_shown(items, given["id"], show, **file_settings(given))
+        table = read_shown(table_file, given["id"], show, **file_settings(given))
     design = design_pairs(
         len(table["id"]),
         given["n_comparisons"],
         np.random.default_rng(seed),
-        n_judges=len(names),
+        n_judges=len(judged_by),
         repeats=given["repeats"],
         shared=given["shared"],
     )
-    paths = write_sheets(design, table, names, output)
-    record = pairs_record(design, len(table["id"]), names) | {"seed": seed}
+    paths = write_sheets(design, table, judged_by, output)
+    record = pairs_record(design, len(table["id"]), judged_by) | {"seed": seed}
     if as_json:
         show_json(record | {"paths": [str(path) for path in paths]})
     else:

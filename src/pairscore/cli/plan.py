@@ -8,6 +8,7 @@ import click
 
 from pairscore.choices import LINKS, METHODS
 from pairscore.cli.help import OUTPUT, command, examples, section
+from pairscore.cli.inputs import with_study_file
 from pairscore.cli.options import (
     FILE,
     FILE_NAMES,
@@ -21,6 +22,7 @@ from pairscore.cli.options import (
     file_settings,
     item_settings,
     json_flag,
+    names,
     option,
     options,
     vote_settings,
@@ -28,8 +30,9 @@ from pairscore.cli.options import (
 )
 from pairscore.cli.printing import echo, show_json, show_note, show_unused_columns
 from pairscore.cli.progress import stage
-from pairscore.display import first_few
+from pairscore.display import first_few, plural
 from pairscore.errors import NoAnswerError, PairscoreError
+from pairscore.files.study_file import is_study_file
 
 if TYPE_CHECKING:
     from pairscore.parallel import Progress
@@ -40,88 +43,99 @@ DEFAULT = click.core.ParameterSource.DEFAULT
 PLAN_OPTIONS = (
     *section(
         "What you know",
-        option(
+        names(
             "--features",
-            multiple=True,
             metavar="N|A,B,C",
-            help="Number of features; with --items-file, the columns to use.  [default: every"
-            " numeric one]",
+            help="Number of features; with --items-file, their columns.  [default: every numeric"
+            " one]",
         ),
         option(
             "--noise",
             type=SHARES,
-            metavar="P|P,P,P|P-P",
+            metavar="P,P|P-P",
             help="Share of comparisons that contradict the scores, 0 to 0.5; several, or a range,"
-            " give a table. Not with --pilot.",
+            " give a table.",
         ),
         option(
             "--items-file",
             type=FILE,
-            help="Your items with their features, for their number and correlations.",
+            metavar="FILE",
+            help="Your items with their features, or a study file (.toml).",
         ),
         option(
             "--pilot",
             type=FILE,
-            help="At least 50 comparisons of those items, to estimate the noise.",
+            metavar="FILE",
+            help="At least 50 comparisons of those items, for the noise; or a study file.",
         ),
         option(
             "--explained",
             type=SHARE,
-            help="Share of the scores' variance that the features explain; the error is then given"
-            " for new and for compared items.  [default: 1]",
+            metavar="SHARE",
+            help="Share of the scores' variance that the features explain.  [default: 1]",
         ),
         option(
             "--min-eigenvalue",
             type=float,
-            help="Smallest eigenvalue of the features' covariance, if the largest is 1. Not with"
-            " --items-file.  [default: 1.0]",
+            metavar="X",
+            help="Smallest eigenvalue of the features' covariance, if the largest is 1."
+            "  [default: 1]",
         ),
     ),
     *section(
-        "The target",
+        "Two of these give the third",
         option(
             "--misordered",
             type=SHARE,
-            help="Share of pairs of new items in another order than by the best score that the"
-            " features allow.",
+            metavar="SHARE",
+            help="The target: share of pairs of new items in another order than by the best score"
+            " that the features allow.",
         ),
-        option("--angle", type=float, help="Mean angle to the true direction, in radians."),
+        option("--items", "n_items", type=int, metavar="N", help="Number of items to compare."),
         option(
-            "--norm-error",
-            type=float,
-            help="Mean distance of the coefficients from their limit.",
+            "--comparisons", "n_comparisons", type=int, metavar="M", help="Number of comparisons."
         ),
     ),
     *section(
-        "Items, comparisons, time and cost",
-        option("--items", "n_items", type=int, help="Number of items to compare, if fixed."),
-        option("--comparisons", "n_comparisons", type=int, help="Number of comparisons, if fixed."),
-        option("--hours", type=float, help="Hours of each expert, instead of --comparisons."),
-        option("--experts", type=int, help="Number of experts.  [default: 1]"),
+        "Time and cost",
+        option(
+            "--hours",
+            type=float,
+            metavar="H",
+            help="Hours of all experts together, instead of --comparisons.",
+        ),
         option(
             "--seconds-per-comparison",
             type=float,
+            metavar="S",
             default=23.0,
             help="Time that one comparison takes.",
         ),
+        option("--item-cost", type=float, metavar="C", help="Cost of an item, or 0."),
         option(
-            "--item-cost",
+            "--comparison-cost",
             type=float,
-            help="Cost of an item, or 0; with --comparison-cost, the cheapest study is found.",
+            metavar="C",
+            help="Cost of a comparison; with both costs, the cheapest study is found.",
         ),
-        option("--comparison-cost", type=float, help="Cost of a comparison, in the same unit."),
     ),
     *section(
         OUTPUT,
         option(
             "--chart",
             type=click.Path(path_type=Path),
-            help="Draw the error against the number of comparisons to a .png, .svg or .pdf file.",
+            metavar="FILE",
+            help="Draw the error against the comparisons to a .png, .svg or .pdf file.",
         ),
     ),
     *section(
         "How it will be fitted",
-        word("--method", METHODS, "Method of the fit.  [default: mle; paired without noise]"),
+        word(
+            "--method",
+            METHODS,
+            "mle, split, pooled or paired.  [default: mle; paired without noise]",
+            metavar="NAME",
+        ),
         word("--link", LINKS, "How a score difference becomes a probability.  [default: logit]"),
     ),
 )
@@ -133,23 +147,24 @@ PLAN_OPTIONS = (
 @examples(
     "plan --features 90 --noise 0.2 --misordered 0.05",
     "plan --items-file items.csv --pilot votes.csv --misordered 0.05",
-    "plan --features 12 --noise 0.1-0.3 --explained 0.6 --experts 2 --hours 3",
-    "plan --items-file wines.csv --id wine --categorical grape --noise 0.2 --comparisons 5000",
+    "plan --features 12 --noise 0.1-0.3 --explained 0.6 --hours 6",
+    "plan --items-file study.toml --noise 0.2 --comparisons 5000",
 )
 def plan(
     items_file: Path | None, pilot: Path | None, chart: Path | None, as_json: bool, **given: Any
 ) -> None:
     """Say how many items and comparisons a study needs.
 
-    Give two of --items, --comparisons and a target (--misordered, --angle or --norm-error) to get
-    the third. A target alone gives the cheapest study if both costs are given, and otherwise the
-    smallest with M = N log N, for N items and M comparisons. --comparisons or --hours alone give
-    the best number of items and the error.
+    Give two of --items, --comparisons and the target --misordered to get the third. The target
+    alone gives the cheapest study if both costs are given, and otherwise the smallest with M = N
+    log N, for N items and M comparisons. --comparisons or --hours alone give the best number of
+    items and the error.
     """
     from pairscore.planning.text import plan_record, plan_text, plans_text
 
     about_files = (*ITEM_NAMES, *VOTE_NAMES, *FILE_NAMES)
     question = {name: value for name, value in given.items() if name not in about_files}
+    items_file, pilot, given = with_study_files(items_file, pilot, given)
     if items_file is None:
         features = _feature_count(pilot, given)
     else:
@@ -173,6 +188,23 @@ def plan(
         echo(plan_text(made[0]) if len(plans) == 1 else plans_text(several))
         if chart is not None:
             echo(f"\nWrote {chart}.")
+
+
+def with_study_files(
+    items_file: Path | None, pilot: Path | None, given: dict[str, Any]
+) -> tuple[Path | None, Path | None, dict[str, Any]]:
+    """The items and the pilot that study files name, with their settings."""
+    if is_study_file(pilot):
+        found, others, given = with_study_file(pilot, (), given)
+        if len(others) != 1:
+            raise PairscoreError(
+                f"{str(pilot)!r} names {plural(len(others), 'file')} of comparisons; give one as"
+                " --pilot."
+            )
+        pilot, is_same = others[0], items_file in (None, pilot)
+        items_file = found if is_same else items_file
+    items_file, _, given = with_study_file(items_file, (), given)
+    return items_file, pilot, given
 
 
 def plan_each(

@@ -7,16 +7,15 @@ from typing import Any
 import click
 
 from pairscore.cli.help import command, examples, section
-from pairscore.cli.inputs import input_path, list_bad_rows
+from pairscore.cli.inputs import input_path, list_bad_rows, with_study_file
 from pairscore.cli.options import (
     EXCEL_SAFE_OPTION,
-    FILE_OPTIONS,
     ID_OF_FIT_OPTION,
     SHARE,
     VOTE_COLUMNS,
     column_options,
+    file_argument,
     file_settings,
-    files,
     json_flag,
     option,
     options,
@@ -28,14 +27,21 @@ from pairscore.cli.progress import stage
 from pairscore.errors import PairscoreError
 
 SHOWN_PAIRS = 20  # of predictions, on the screen
-PAIR_COLUMNS = {name: VOTE_COLUMNS[name] for name in ("left", "right", "judge")}
+PAIR_COLUMNS = ("left", "right", "judge")
+# which a model that was fitted to winners and losers does not know
+SIDE_OPTIONS = section(
+    "Columns of the pairs, if they have other names than in the fit",
+    *column_options({side: VOTE_COLUMNS[side] for side in ("left", "right")}),
+)
 
 
 @command()
-@files("model", "items", "[pairs]")
+@file_argument("model")
+@file_argument("items")
+@file_argument("pairs", required=False)
 @ID_OF_FIT_OPTION
 @option("--level", type=SHARE, default=0.95, help="Confidence level of the intervals.")
-@options(section("Columns of the pairs", *column_options(PAIR_COLUMNS)), FILE_OPTIONS)
+@options(SIDE_OPTIONS)
 @output_option(
     "Write the chances to this .csv, .xlsx, .parquet or .jsonl file (-: CSV to standard output)."
 )
@@ -54,8 +60,12 @@ def predict(
     and context; a winner is not needed. Columns of the result: left, right, chance (that left wins,
     if it is not a tie), low and high (an interval for the chance); and tie, tie_low, tie_high if
     the model gives ties a probability. Without -o, the first 20 are shown. A model of comparisons
-    alone takes PAIRS without ITEMS.
+    alone takes PAIRS without ITEMS. Files are read as those of the fit; a study file (.toml) in
+    place of ITEMS may say otherwise.
     """
+    table_file, others, given = with_study_file(items, () if pairs is None else (pairs,), given)
+    named_files = [path for path in (table_file, *others) if path is not None]
+    items, pairs = named_files[0], named_files[1] if len(named_files) > 1 else None
     given_files = [model, items, *([pairs] if pairs else [])]
     refuse_output(output, *given_files, is_table=True)
     if [str(path) for path in given_files].count("-") > 1:
@@ -82,7 +92,7 @@ def predict(
             with_items = "ITEMS and PAIRS" if fit.n_features else "PAIRS alone"
             raise click.UsageError(f"This model takes {with_items}.")
         of_pairs = reading | {"kept_columns": kept.get("vote_columns", {})}
-        named, id = {name: given[name] for name in PAIR_COLUMNS}, given["id"]
+        named, id = {name: given.get(name) for name in PAIR_COLUMNS}, given["id"]
         if pairs is None:
             table, pairs = replace(items_of_fit(fit), backend=Columns), items
         else:

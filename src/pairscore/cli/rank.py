@@ -12,19 +12,18 @@ from pairscore.cli.help import command, examples
 from pairscore.cli.inputs import (
     input_path,
     list_bad_rows,
+    with_study_file,
 )
 from pairscore.cli.options import (
     EXCEL_SAFE_OPTION,
-    FILE_OPTIONS,
     ID_OF_FIT_OPTION,
     SCALE_OPTION,
     SHARE,
+    file_argument,
     file_settings,
-    files,
     flag,
     json_flag,
     option,
-    options,
     output_option,
     word,
 )
@@ -46,7 +45,8 @@ SHOWN_ITEMS = 20  # of a ranking
 
 
 @command()
-@files("model", "[items]")
+@file_argument("model")
+@file_argument("items", required=False)
 @ID_OF_FIT_OPTION
 @option("--level", type=SHARE, default=0.95, help="Confidence level of the intervals.")
 @flag("--simultaneous", help="Wider intervals that hold for all items together.")
@@ -58,7 +58,6 @@ SHOWN_ITEMS = 20  # of a ranking
     " others and list these, or stop.",
     "skip",
 )
-@options(FILE_OPTIONS)
 @output_option(
     "Write the ranking to this .csv, .xlsx, .parquet or .jsonl file (-: CSV to standard output)."
 )
@@ -80,8 +79,9 @@ def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **
     Where a feature never differs between two compared items (such as the year), ranks are within
     groups of items that are equal in it, and a column group names them. Items that cannot be scored
     are listed with the reason, in a workbook on a separate sheet. Without -o, the first 20 are
-    shown.
+    shown. ITEMS is read as that of the fit; a study file (.toml) in its place may say otherwise.
     """
+    items, _, given = with_study_file(items, (), given)
     refuse_output(output, model, *([items] if items else []), is_table=True)
     from pairscore.data.recipe import recipe_of
     from pairscore.files.write import write_table

@@ -5,21 +5,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pairscore.cli.databases import tables_of
 from pairscore.cli.help import command, examples
 from pairscore.cli.inputs import (
     input_path,
     list_bad_rows,
     read_alone,
     second_table,
+    study_tables,
 )
 from pairscore.cli.options import (
-    FILE_OPTIONS,
     ID_OF_FIT_OPTION,
     SCALE_OPTION,
-    VOTE_OPTIONS,
     WORDING_OPTIONS,
-    files,
-    flag,
+    file_argument,
+    file_arguments,
     json_flag,
     options,
     output_option,
@@ -43,10 +43,11 @@ if TYPE_CHECKING:
 
 
 @command()
-@files("model", "items", "[comparisons...]")
+@file_argument("model")
+@file_argument("items")
+@file_arguments("comparisons", required=False)
 @ID_OF_FIT_OPTION
-@flag("--self-pairs", help="Keep comparisons of an item with itself, as in such a fit.")
-@options(VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS, (SCALE_OPTION,))
+@options(WORDING_OPTIONS, (SCALE_OPTION,))
 @processes_option("Fits side by side, of every method in every fold.  [default: 1]")
 @output_option("HTML file to write (-: standard output).", default=Path("report.html"))
 @json_flag("Print where the page is and its first sentences as JSON.")
@@ -68,9 +69,23 @@ def report(
 
     The page has the ranking with intervals, the influence of each feature, accuracy in sample and
     on unseen items, checks in words, and what more comparisons would add. Features are made from
-    the columns of ITEMS as in the fit. The columns of COMPARISONS are those of the fit, unless
-    named again. A model of comparisons alone takes COMPARISONS without ITEMS.
+    the columns of ITEMS as in the fit, and files are read as those of the fit; a study file (.toml)
+    in their place may say otherwise. A model of comparisons alone takes COMPARISONS without ITEMS.
     """
+    first, comparisons, given = study_tables(items, comparisons, given)
+    with tables_of(first, comparisons, given) as (items, *others):
+        write_page_of(model, items, tuple(others), output, as_json, given)
+
+
+def write_page_of(
+    model: Path,
+    items: Path,
+    comparisons: tuple[Path, ...],
+    output: Path,
+    as_json: bool,
+    given: dict[str, Any],
+) -> None:
+    """Write the page of a model with its tables, and print where it is."""
     refuse_output(output, model, items, *comparisons)
     if [str(path) for path in (model, items, *comparisons)].count("-") > 1:
         raise PairscoreError(

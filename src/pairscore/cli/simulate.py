@@ -7,7 +7,7 @@ import click
 
 from pairscore.choices import FILE_KINDS
 from pairscore.cli.help import command, examples
-from pairscore.cli.options import FOLDER, LINK_OPTION, SEED, SHARE, flag, option, output_option
+from pairscore.cli.options import FOLDER, LINK_OPTION, SEED, SHARE, option, output_option
 from pairscore.cli.printing import echo
 from pairscore.cli.progress import stage
 from pairscore.errors import PairscoreError
@@ -35,7 +35,6 @@ from pairscore.errors import PairscoreError
 )
 @LINK_OPTION
 @option("--repeats", type=int, default=1, help="How often each pair is judged.")
-@flag("--self-pairs", help="Allow comparisons of an item with itself, as in the paper.")
 @option(
     "--second-half/--no-second-half",
     default=True,
@@ -63,7 +62,7 @@ def simulate(
     from pairscore.planning.simulate import simulate_study
     from pairscore.theory.population import Population
 
-    draw = {name: given.pop(name) for name in ("repeats", "self_pairs", "second_half")}
+    draw = {name: given.pop(name) for name in ("repeats", "second_half")} | {"self_pairs": False}
     population = Population(**given, judge_noise=_shares(judge_noise), rng=seed)
     with stage("Simulating"):
         about = {"seed": seed, "kind": kind, **draw}

@@ -1,24 +1,26 @@
 """The commands of sites: ``stats`` makes sums at one, ``merge`` puts those of all together."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from pairscore.choices import METHODS, NO_INFERENCE
 from pairscore.cli.databases import DB_OPTIONS, parts_of, tables_of
 from pairscore.cli.help import command, examples, section
+from pairscore.cli.inputs import study_tables
 from pairscore.cli.options import (
     FILE,
     ITEM_COLUMNS,
     LINK_OPTION,
-    SELF_PAIRS_OPTION,
     VOTE_COLUMNS,
     column_options,
     columns_given,
-    files,
+    file_argument,
+    file_arguments,
     flag,
     json_flag,
+    names,
     option,
     options,
     output_option,
@@ -30,26 +32,23 @@ from pairscore.cli.progress import stage
 from pairscore.display import plural
 from pairscore.errors import RoundNeededWarning
 
-if TYPE_CHECKING:
-    pass
-
-
 SITE_COLUMNS = (
     *section(
         ITEM_COLUMNS,
         option("--id", metavar="NAME", help="Column with the items' ids.  [default: id]"),
-        option("--features", multiple=True, metavar="A,B", help="Columns to use as features."),
-        option("--exclude", multiple=True, metavar="X,Y", help="Columns to leave out."),
+        names("--features", metavar="A,B", help="Columns to use as features."),
+        names("--exclude", metavar="X,Y", help="Columns to leave out."),
     ),
     *section(
-        "Columns of the comparisons",
+        "Columns of the comparisons, if they have other names",
         *column_options({name: of for name, of in VOTE_COLUMNS.items() if name != "judge"}),
     ),
 )
 
 
 @command()
-@files("[items]", "[comparisons...]")
+@file_argument("items", required=False)
+@file_arguments("comparisons", required=False)
 @options(
     section(
         "Model",
@@ -62,7 +61,6 @@ SITE_COLUMNS = (
         LINK_OPTION,
         word("--ties", ("half", "drop"), "A tie is half a win for each side, or left out.", "half"),
         flag("--side-effect", help="Keep apart who was on the left, for method mle."),
-        SELF_PAIRS_OPTION,
         flag(
             "--allow-small",
             help="Make sums of a site with fewer than 20 items, or than two for each feature.",
@@ -93,6 +91,7 @@ def stats(
     Sums say nothing about any one item. Sites may not have items in common. A second file, made at
     the merged model (--at), gives its scale and intervals; method mle takes a few such rounds.
     """
+    items, comparisons, given = study_tables(items, comparisons, given)
     refuse_output(output, *(path for path in (items, *comparisons, model) if path))
     with tables_of(items, comparisons, given) as (first, *others):
         if not others:
@@ -113,7 +112,6 @@ def write_sums(
     from pairscore.streaming.sites import save_round, save_site, site_round, site_sums
 
     common = columns_given(given) | {name: given[name] for name in ("allow_small", "memory")}
-    common["self_pairs"] = "keep" if given["self_pairs"] else "error"
     with stage("Adding up"), collect_warnings() as texts:
         if model is None:
             kinds = {name: given[name] for name in ("link", "ties", "side_effect")}
@@ -136,7 +134,7 @@ def write_sums(
 
 
 @command()
-@files("sums...")
+@file_arguments("sums")
 @options(
     section(
         "Model",

@@ -25,10 +25,12 @@ from typing import Any
 
 import click
 
+from pairscore.cli.old_options import OLD_OPTIONS
 from pairscore.errors import Worded
 from pairscore.messages import UNSET, Action, Message, Part, Piece, Setting, Value, plain_value
 
 PHRASES = {
+    "a target (angle=, misordered= or norm_error=)": "a target (misordered=)",
     "fit_stream reads it": "pairscore fit --stream reads it",
     "read its tables with read_sql": "name it with --db, and give a query for each table",
     # what only Python has
@@ -75,7 +77,7 @@ PHRASES = {
 ALIASES = {
     "item_groups": ("--group", False),
     "n_splits": ("--folds", False),
-    "n_jobs": ("--threads", False),
+    "n_jobs": ("--processes", False),
     "n_judges": ("--judges", False),
 }
 BAD_ROW_INDENT = "  "  # lines of bad rows begin so; they show the text of a file and stay as it is
@@ -106,7 +108,7 @@ def _translate_line(line: str) -> str:
     for name in settings:
         line = _as_words(line, name) if name in line else line
     if "side_effect" not in settings:
-        line = line.replace("side_effect='judges'", "--side-by-judge")
+        line = line.replace("side_effect='judges'", "--side-effect judges")
     for name, (option, is_flag) in options.items():
         line = _as_option(line, name, option, is_flag) if name in line else line
     # 'home' as left: the column of a side under another name
@@ -183,10 +185,9 @@ def _options_of(command: click.Command) -> dict[str, tuple[str, bool]]:
 OTHER_NAMES: dict[str | tuple[str, Any], str] = {
     "item_groups": "group",
     "n_splits": "folds",
-    "n_jobs": "threads",
+    "n_jobs": "processes",
     "n_judges": "judges",
     "votes": "comparisons",
-    ("side_effect", "judges"): "side_by_judge",
 }
 # what a command does where Python calls a function
 ACTIONS = {
@@ -210,11 +211,25 @@ def in_options(part: Part) -> str | None:
             if isinstance(param, click.Argument):
                 return param.human_readable_name.rstrip(".")
             if isinstance(param, click.Option):
-                return _as_assigned(param, value)
+                return _as_key(param, value) or _as_assigned(param, value)
             if name in known:  # of a model of `compare`
                 word = name.replace("_", "-")
                 return word if value is UNSET else f"{word}={_as_cells(value)}"
     return None
+
+
+def _as_key(option: click.Option, value: Any) -> str | None:
+    """What a study file says in place of an option that the command has no more; None if it has."""
+    command = click.get_current_context().find_root().invoked_subcommand or ""
+    name = max(option.opts, key=len)
+    if name not in OLD_OPTIONS.get(command, {}):
+        return None
+    key, where = name.removeprefix("--"), "in a study file"
+    if key == "winner-codes":
+        lines = value.items() if isinstance(value, Mapping) else ()
+        codes = ", ".join(f'"{code or ""}" = "{meaning}"' for code, meaning in lines)
+        return f"{codes} below [codes] {where}".lstrip()
+    return f"{key} {where}" if value is UNSET else f'{key} = "{_as_cells(value)}" {where}'
 
 
 def _other_name(name: str, value: Any) -> str:

@@ -166,6 +166,8 @@ class Wording:
     top, bottom : str
         What the items of the highest and of the lowest scores are, such as "most severe" and
         "least severe"; empty, they are the highest and the lowest.
+    question : str
+        That the judges answered, such as "Who is more severely ill?"; the report shows it.
 
     Examples
     --------
@@ -176,6 +178,7 @@ class Wording:
     title: str = ""
     top: str = ""
     bottom: str = ""
+    question: str = ""
 
     def __post_init__(self) -> None:
         for name, text in vars(self).items():

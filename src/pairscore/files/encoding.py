@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import scratch_folder
-from pairscore.files.source import CHUNK, MAX_LINE
+from pairscore.files.source import CHUNK, MAX_LINE, Kept
 from pairscore.messages import Piece
 
 # what is guessed, in words
@@ -96,7 +96,8 @@ def as_utf8(
     """Yield the file itself if it is UTF-8, or a temporary copy of it that is.
 
     The encoding is the named one, else that of the byte order mark, else UTF-8 if all bytes are,
-    else one that is guessed (:func:`older_encoding`), which is said.
+    else that of earlier files (``Kept``), else one that is guessed (:func:`older_encoding`), which
+    is said.
     """
     try:
         "".encode(encoding or "utf-8")
@@ -105,7 +106,8 @@ def as_utf8(
             f"{encoding!r} is not a text encoding; use one such as 'utf-8', 'latin-1' or 'utf-16'."
         ) from None
     with path.open("rb") as file:
-        actual = encoding or marked_encoding(file.read(4096)) or "utf-8"
+        named = None if isinstance(encoding, Kept) else encoding
+        actual = named or marked_encoding(file.read(4096)) or "utf-8"
     if re.sub("[-_]", "", actual.lower()) in ("utf8", "utf8sig"):
         try:
             for _ in _decode(path, "utf-8", shown):
@@ -113,13 +115,14 @@ def as_utf8(
             yield path
             return
         except UnicodeError:
-            if encoding:
-                raise _not_text(encoding, shown) from None
-            actual = older_encoding(path.read_bytes(), shown)
-            say(
-                f"{shown!r} is not UTF-8, and was read as {OLDER[actual]}; if names look wrong,"
-                " name the encoding with encoding=."
-            )
+            if named:
+                raise _not_text(named, shown) from None
+            actual = encoding or older_encoding(path.read_bytes(), shown)
+            if not encoding:
+                say(
+                    f"{shown!r} is not UTF-8, and was read as {OLDER[actual]}; if names look wrong,"
+                    " name the encoding with encoding=."
+                )
     with scratch_folder() as folder:
         copy = folder / "utf8"
         try:
