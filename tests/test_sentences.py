@@ -166,6 +166,7 @@ ONLY_IN_PYTHON = (
     "the bound stays",
     "comparisons is …; give a positive multiple",
     "max_eigenvalue is",
+    "self_pairs is ",
     "bias of self-pairs",
 )
 

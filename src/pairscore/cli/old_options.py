@@ -17,7 +17,7 @@ OLD_OPTIONS: dict[str, dict[str, str]] = {
         "--self-pairs": NO_SELF_PAIRS,
         "--threads": "write --processes",
     },
-    "rank": dict.fromkeys(FORMAT, READ_AS_FIT),
+    "rank": {option: READ_AS_FIT for option in FORMAT if option != "--decimal"},
     "report": {
         **dict.fromkeys((*FORMAT, *COLUMNS, "--winner-codes"), READ_AS_FIT),
         "--self-pairs": NO_SELF_PAIRS,

@@ -270,6 +270,14 @@ WORDING_OPTIONS = section(
     option("--top", metavar="TEXT", help="What the highest scores mean, such as 'most severe'."),
     option("--bottom", metavar="TEXT", help="What the lowest scores mean, such as 'least severe'."),
 )
+(DECIMAL_OPTION,) = section(
+    OUTPUT,
+    word(
+        "--decimal",
+        (",", "."),
+        "Decimal sign of CSV files that are read and written.  [default: as in the fit]",
+    ),
+)
 (EXCEL_SAFE_OPTION,) = section(
     OUTPUT,
     flag(

@@ -15,6 +15,7 @@ from pairscore.cli.inputs import (
     with_study_file,
 )
 from pairscore.cli.options import (
+    DECIMAL_OPTION,
     EXCEL_SAFE_OPTION,
     ID_OF_FIT_OPTION,
     SCALE_OPTION,
@@ -61,6 +62,7 @@ SHOWN_ITEMS = 20  # of a ranking
 @output_option(
     "Write the ranking to this .csv, .xlsx, .parquet or .jsonl file (-: CSV to standard output)."
 )
+@DECIMAL_OPTION
 @EXCEL_SAFE_OPTION
 @json_flag("Print the ranking as JSON.")
 @examples(

@@ -31,6 +31,9 @@ from pairscore.messages import UNSET, Action, Message, Part, Piece, Setting, Val
 
 PHRASES = {
     "a target (angle=, misordered= or norm_error=)": "a target (misordered=)",
+    ", or pass self_pairs='keep'": "",
+    "draw at least 2, or keep self_pairs": "draw at least 2",
+    "give them with items=": "give them with items_file=",
     "fit_stream reads it": "pairscore fit --stream reads it",
     "read its tables with read_sql": "name it with --db, and give a query for each table",
     # what only Python has

@@ -18,6 +18,7 @@ Start with ``tables``, which has ``read_table``.
     text_columns    what columns of text hold: dates, labels, ids, possible categories
     choose_sheets   which sheets of workbooks are read
     study           items and comparisons of a command, checked once, with all faults of both
+    study_file      a study file (TOML): tables, columns, codes and words of a study
     item_pieces     items of a file of any size, piece by piece
     partitions      files, folders and addresses in parts that one worker reads at a time
     queries         rows of a database as a file
@@ -25,7 +26,7 @@ Start with ``tables``, which has ``read_table``.
     atomic          files written whole or not at all
     write           tables written
 
-Imports: display, passwords, errors, data, messages.
+Imports: display, passwords, errors, choices, data, messages.
 """
 
 from importlib import import_module
