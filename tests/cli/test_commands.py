@@ -330,3 +330,21 @@ def test_commands_are_listed_in_the_order_of_the_work_with_whole_sentences():
     order = [said.index(f"\n  {name} ") for name in ("plan", "pairs", "fit", "rank", "report")]
     assert order == sorted(order)
     assert "..." not in said.split("Commands")[1]
+
+
+# -- the size of the help --------------------------------------------------------------------------
+
+SCREENS = 100  # lines: two of 50, 80 columns wide
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_the_help_of_a_command_fits_on_two_screens(name):
+    context = click.Context(
+        main.commands[name], info_name=f"pairscore {name}", max_content_width=80
+    )
+    context.terminal_width = 80
+    lines = main.commands[name].get_help(context).splitlines()
+    assert len(lines) <= SCREENS
+    assert max(map(len, lines)) <= 80
+    broken = [line for line in lines if re.search(r"(^| )--[\w-]+-$", line)]
+    assert broken == []  # an option is in one line

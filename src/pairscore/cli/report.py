@@ -74,10 +74,10 @@ def report(
     """
     first, comparisons, given = study_tables(items, comparisons, given)
     with tables_of(first, comparisons, given) as (items, *others):
-        write_page_of(model, items, tuple(others), output, as_json, given)
+        report_tables(model, items, tuple(others), output, as_json, given)
 
 
-def write_page_of(
+def report_tables(
     model: Path,
     items: Path,
     comparisons: tuple[Path, ...],
