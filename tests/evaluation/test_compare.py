@@ -440,7 +440,7 @@ class Broken(Fixed):
 @pytest.mark.parametrize(
     ("how", "fold", "reason"),
     [
-        ("fit", 2, "RuntimeError: out of luck"),
+        ("fit", 2, "RuntimeError: out of luck."),
         (
             "nan",
             0,
