@@ -120,19 +120,6 @@ def test_amounts_of_some_comparisons(kind):
     np.testing.assert_array_equal(amounts.meetings(left, right, amount), met)
 
 
-@twins
-def test_whole_numbers_are_summed_in_32_bits_only_where_they_stay_whole(twin):
-    """The rival, 32 bits for any amounts, would cut shares off."""
-    left, right, outcome, amount = drawn("zeros")
-    whole = np.zeros((2, N), dtype=np.int32)
-    passes.tally_pass(left, right, outcome, None, N, tuple(whole))
-    for one, other in zip(whole, loop(left, right, outcome, None), strict=False):
-        np.testing.assert_array_equal(one, other)
-    for given in ((outcome, amount), (0.5 * outcome, None)):
-        with pytest.raises(TypeError, match="not whole"):
-            passes.tally_pass(left, right, *given, N, tuple(whole))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("counts", [None, np.arange(M) % 4.0], ids=["once", "counts"])
 def test_times_met_are_those_of_a_loop(kind, counts):

@@ -107,7 +107,7 @@ def test_a_logit_takes_single_and_whole_numbers():
         as_floats = np.asarray(x, dtype=float) + np.zeros(1)
         for found, expected in (
             (link.score(x, 1.0, 2.0), link.score(as_floats, 1.0, 2.0)),
-            (link.chance_and_log(x), link.chance_and_log(as_floats)),
+            (link.log_cdf(x), link.log_cdf(as_floats)),
         ):
             np.testing.assert_allclose(np.ravel(found), np.ravel(expected))
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError, RankRegression
-from pairscore.core import kernels, kernels_numpy, passes, row_blocks, threads
+from pairscore.core import kernels, kernels_numpy, passes, threads
 from pairscore.core.links import get_link
-from pairscore.core.pair_graph import Pairs, aggregate_pairs, difference_scatter
+from pairscore.core.pair_graph import Pairs, aggregate_pairs, difference_scatter, laplacian
 from tests.laws import GaussianStudy
 
 LOGIT = get_link("logit")
@@ -63,9 +63,6 @@ def test_tallies_and_pairs(monkeypatch, kind, weighted):
     for seed, m in ((0, 600), (1, 5), (2, 0)):
         rows = comparisons(seed, kind=kind, weighted=weighted, m=m)
         assert_same(monkeypatch, passes.tally_pass, *rows, 40)
-        if not weighted:
-            whole = lambda *g: passes.tally_pass(*g, np.ones((2, 40), dtype=np.int32))  # noqa: E731
-            assert_same(monkeypatch, whole, *rows, 40)
         scores = np.random.default_rng(seed).normal(size=40)
         difference = lambda *g: [passes.difference_pass(*g)]  # noqa: E731
         assert_same(monkeypatch, difference, *rows[:2], scores)
@@ -102,6 +99,38 @@ def test_derivatives_of_the_likelihood(monkeypatch, kind, hard):
         for shift in (0.0, 0.3):
             given = (left, right, win, amount - win, scores, shift, LOGIT)
             assert_same(monkeypatch, passes.score_pass, *given)
+
+
+@compiled
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_loops_are_their_twins_on_hard_data(monkeypatch, kind):
+    """One item in half of all rows and some with itself, weights of 10^3 and 10^-3, zeros, scores
+    that are far apart, and messages that are nearly all that an item knows.
+    """
+    rng = np.random.default_rng(12)
+    left, right, outcome, _ = comparisons(12, kind=kind)
+    left[::2] = 0
+    amount = 10.0 ** rng.choice([-3, 0, 3], len(left))
+    amount[::5] = 0.0
+    scores = np.append([-1e8, 1e8], rng.normal(size=38))
+    one = lambda function: lambda *given: [function(*given)]  # noqa: E731
+    assert_same(monkeypatch, passes.tally_pass, left, right, outcome, amount, 40)
+    assert_same(monkeypatch, one(passes.difference_pass), left, right, scores)
+    assert_same(monkeypatch, one(passes.net_pass), left, right, amount * outcome, 40)
+    assert_same(monkeypatch, one(passes.sum_at_ends), left, right, amount, 1 - amount, 40)
+    for n_sides in (1, 2):
+        assert_same(monkeypatch, passes.pair_pass, left, right, outcome, amount, 40, n_sides)
+    pairs = aggregate_pairs(left, right, outcome, amount, 40)
+    X = rng.normal(size=(40, 7)) * 10.0 ** np.arange(-3, 4) + 1e5
+    values = rng.normal(size=(len(pairs.high), 2)) * 10.0 ** rng.choice([-3, 3], (1, 2))
+    given = X, pairs.start, pairs.high, values, slice(0, 40)
+    assert_same(monkeypatch, one(passes.neighbour_sums), *given)
+    weight = np.maximum(pairs.number, 1e-6)
+    messages = 0.999 * weight, 1e-3 * weight
+    total = 1e-6 + pairs.item_sums(*messages)
+    given = pairs.start, pairs.high, weight, total, messages
+    assert_same(monkeypatch, lambda *g: passes.message_pass(*g)[0], *given, rtol=1e-9)
+    assert_same(monkeypatch, lambda *g: [passes.message_pass(*g)[1]], *given, rtol=1e-9)
 
 
 @pytest.mark.parametrize("twin", [False, True])
@@ -147,7 +176,7 @@ def test_sums_over_neighbours(monkeypatch, n_kinds):
 
 
 @compiled
-def test_messages_between_items_and_products_with_the_graph(monkeypatch):
+def test_messages_between_items(monkeypatch):
     start, high, *wins = pairs_of(10)
     rng, side = np.random.default_rng(10), np.zeros(1)
     weight = rng.uniform(0.1, 2.0, len(high))
@@ -158,19 +187,14 @@ def test_messages_between_items_and_products_with_the_graph(monkeypatch):
     assert_same(monkeypatch, lambda *g: passes.message_pass(*g)[0], *given)
     assert_same(monkeypatch, lambda *g: [passes.message_pass(*g)[1]], *given)
     assert_same(monkeypatch, lambda *g: [passes.variance_pass(*g)], *given)
-    for n_columns in (1, 2, 9, 17):
-        X = rng.normal(size=(40, n_columns))
-        assert_same(monkeypatch, lambda *g: [pairs.laplacian_times(*g)], weight, X)
 
 
-@pytest.mark.parametrize("cache", [0, row_blocks.CACHE])
 @pytest.mark.parametrize(
     "settings", [{}, {"method": "pooled"}, {"item_effects": True}], ids=["mle", "pooled", "effects"]
 )
-def test_no_result_depends_on_the_number_of_threads(settings, cache, monkeypatch):
+def test_no_result_depends_on_the_number_of_threads(settings, monkeypatch):
     """Bit for bit: chunks are fixed, and their sums are taken in order."""
     monkeypatch.setattr(threads, "LARGE", 50)
-    monkeypatch.setattr(row_blocks, "CACHE", cache)
     X, votes = GaussianStudy(120, 900, 4, second_half=False).draw(np.random.default_rng(1))
     found = []
     for number in (1, 2, 5):
@@ -238,9 +262,6 @@ def pairs_with(place):
 FIVE, FOUR = np.arange(5.0), np.ones(4)
 OVER_COMPARISONS = {
     "a tally": lambda *rows: passes.tally_pass(*rows, 5),
-    "a tally into 32 bits": lambda *rows: passes.tally_pass(
-        *rows, 5, tuple(np.zeros((2, 5), "i4"))
-    ),
     "differences": lambda left, right, *_: passes.difference_pass(left, right, FIVE),
     "net sums": lambda left, right, *_: passes.net_pass(left, right, FOUR, 5),
     "sums per pair": lambda *rows: passes.pair_pass(*rows, 5, 1),
@@ -252,9 +273,7 @@ OVER_PAIRS = {
     "sums of pairs": lambda *of: Pairs(*of, FOUR[None], FOUR[None], np.zeros(1)).item_sums(
         FOUR, FOUR
     ),
-    "a Laplacian": lambda *of: Pairs(*of, FOUR[None], FOUR[None], np.zeros(1)).laplacian_times(
-        FOUR, FIVE[:, None]
-    ),
+    "a Laplacian": lambda *of: laplacian(Pairs(*of, FOUR[None], FOUR[None], np.zeros(1)), FOUR),
     "the other order": passes.turn_pairs,
     "neighbours": lambda *of: passes.neighbour_sums(np.eye(5), *of, FOUR[:, None], slice(0, 5)),
     "messages": lambda *of: passes.message_pass(*of, FOUR, 9 + FIVE, (FOUR.copy(), FOUR.copy())),

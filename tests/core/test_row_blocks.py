@@ -1,15 +1,12 @@
 """Products with tables of any size are those of NumPy."""
 
 import numpy as np
-import pytest
 
-from pairscore.core import row_blocks, threads
+from pairscore.core import threads
 from pairscore.core.row_blocks import rows_times, times_rows
 
 
-@pytest.mark.parametrize("cache", [0, 1 << 30], ids=["from memory", "in the cache"])
-def test_products_with_a_table_of_any_size_are_numpys(cache, monkeypatch):
-    monkeypatch.setattr(row_blocks, "CACHE", cache)
+def test_products_with_a_table_of_any_size_are_numpys(monkeypatch):
     monkeypatch.setattr(threads, "LARGE", 500)
     rng = np.random.default_rng(2)
     X, coef, wins = (rng.normal(size=shape) for shape in ((300, 5), 5, 300))

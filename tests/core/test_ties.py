@@ -10,8 +10,6 @@ from scipy.stats import norm
 
 from pairscore.core.links import Logit, Probit, get_link
 from pairscore.core.normal_average import (
-    _average_chance,
-    _davidson_average,
     averaged_derivatives,
     averaged_probabilities,
     normal_grid,
@@ -259,13 +257,3 @@ def test_ties_that_are_left_out_leave_the_link():
     assert not dropped.has_parameter
     for one, other in zip(dropped.probabilities(ETA, 0), half.probabilities(ETA, 0), strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("won", [True, False])
-def test_davidsons_averages_are_those_of_any_rule_with_a_parameter(won):
-    rng = np.random.default_rng(4)
-    at, weight = 8 * rng.normal(size=(7, 50)), rng.dirichlet(np.ones(7))
-    found = _davidson_average(LAWS[2], at, weight, won)
-    np.testing.assert_allclose(
-        found, _average_chance(LAWS[2], at, weight, won), rtol=1e-8, atol=1e-13
-    )

@@ -11,9 +11,9 @@ from pairscore import Comparisons, RankRegression
 from pairscore.core import kernels, threads
 from pairscore.core.decided_scale import decided_scale
 from pairscore.core.normal_average import averaged_derivatives
-from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import net_pass
 from pairscore.core.ties import OutcomeLaw
+from pairscore.effects.belief_propagation import Precision
 from pairscore.effects.expectation_propagation import (
     CLOSE,
     at_variance,
@@ -273,15 +273,13 @@ def test_the_first_effects_take_no_terms_but_those_of_the_fit_without():
 def test_a_fit_with_effects_of_many_items_takes_few_products(monkeypatch):
     """Of the graph with columns; they were about 130, and took a third of the time."""
     products = []
-    times = Pairs.laplacian_times
+    times = Precision.__matmul__
 
-    def counted(self, weight, X, *ridge):
-        products.append(X.shape)
-        return times(self, weight, X, *ridge)
+    def counted(self, columns):
+        products.append(columns.shape)
+        return times(self, columns)
 
-    monkeypatch.setattr(Pairs, "laplacian_times", counted)
-    if not kernels.IS_COMPILED:
-        pytest.skip("built without a compiler: products are those of a matrix")
+    monkeypatch.setattr(Precision, "__matmul__", counted)
     rng = np.random.default_rng(7)
     X, (left, right) = rng.normal(size=(2000, 3)), rng.integers(0, 2000, (2, 20_000))
     score = X.sum(axis=1) / 2 + rng.normal(size=2000)

@@ -18,11 +18,6 @@ ctypedef fused number:
     signed char
     double
 
-ctypedef fused whole:
-    int
-    double
-
-
 cdef extern from *:
     """
     #ifndef __GNUC__
@@ -52,13 +47,13 @@ cdef int refuse(bint outside) except -1:
 
 
 def add_tally(const index[::1] left, const index[::1] right, const number[::1] outcome,
-              const double[:] amount, whole[:] net, whole[:] exposures):
+              const double[:] amount, double[::1] net, double[::1] exposures):
     """Net wins and exposures; a comparison of an item with itself is none.
 
-    Both may be columns of one array, fetched together. Where amounts are None, each counts once.
+    Where amounts are None, each comparison counts once.
     """
     cdef Py_ssize_t m, a, b, n = min(net.shape[0], exposures.shape[0])
-    cdef whole won, times = 1
+    cdef double won, times = 1.0
     cdef bint outside = False, differ = amount is not None
     with nogil:
         for m in range(left.shape[0]):
@@ -66,12 +61,12 @@ def add_tally(const index[::1] left, const index[::1] right, const number[::1] o
                 FETCH(&net[left[m + FAR]]); FETCH(&net[right[m + FAR]])
             a, b = left[m], right[m]
             if differ:
-                times = <whole> amount[m]
+                times = amount[m]
             if is_outside(a, n) or is_outside(b, n):
                 outside = True
                 break
             if a != b:
-                won = times * <whole> outcome[m]
+                won = times * outcome[m]
                 net[a] += won; net[b] -= won
                 exposures[a] += times; exposures[b] += times
     refuse(outside)
@@ -122,35 +117,6 @@ cdef int refuse_starts(const index[::1] start, Py_ssize_t n_pairs, Py_ssize_t fi
         for i in range(first, last):
             outside |= start[i] > start[i + 1]
     return refuse(outside)
-
-
-def logistic_pass(const index[::1] left, const index[::1] right, const double[::1] eta,
-                  const double[::1] small, const double[::1] win, const double[::1] lose,
-                  double[::1] net):
-    """net[left] += score and net[right] -= score, row by row; returns the sum of scores.
-
-    The score of a row is win - (win + lose) f(eta), the derivative of its log-likelihood;
-    small = exp(-|eta|).
-    """
-    cdef Py_ssize_t m, n_items = net.shape[0]
-    cdef double larger, chance, score, total = 0.0
-    cdef bint outside = False
-    with nogil:
-        for m in range(left.shape[0]):
-            if m + FAR < left.shape[0]:
-                FETCH(&net[left[m + FAR]])
-                FETCH(&net[right[m + FAR]])
-            if is_outside(left[m], n_items) or is_outside(right[m], n_items):
-                outside = True
-                break
-            larger = 1.0 / (1.0 + small[m])
-            chance = larger if eta[m] >= 0 else small[m] * larger
-            score = win[m] - (win[m] + lose[m]) * chance
-            total += score
-            net[left[m]] += score
-            net[right[m]] -= score
-    refuse(outside)
-    return total
 
 
 cdef inline void add_rows(const double* x, const double* y, const double* v, const double* w,

@@ -21,7 +21,6 @@ from pairscore.core.ties import OutcomeLaw
 PRIOR_SD = 2.5  # of the scores' own standard deviation, under the link: the prior of separation
 LARGEST = 10.0  # logarithm of a scale; the prior holds it far below
 PRECISION = 1e-7  # of that logarithm
-MAX_STEPS = 100
 CHUNK = 16_384  # comparisons at a time, which stay in the processor's cache
 ONE_NODE = (np.zeros(1), np.ones(1))  # of z, where nothing is unknown
 Nodes = tuple[np.ndarray, np.ndarray]
@@ -61,58 +60,9 @@ class AlongScore:
 
     def likeliest(self, pull: Pull, near: float) -> float:
         """The logarithm of the likeliest scale."""
-        rule = self.law.rule
-        if rule.link.is_logistic and not rule.has_parameter:
-            return self.by_newton(float(np.exp(near)))
         slope = partial(self.derivative, pull)
         ends = (-LARGEST, LARGEST)
         return solve_falling(slope, near - 0.5, near + 0.5, limits=ends, xtol=PRECISION)
-
-    def by_newton(self, scale: float) -> float:
-        """The same from one scale on, where the log-likelihood is concave in it, or nearly.
-
-        The slopes so far bracket the root; what leaves the bracket goes to its middle.
-        """
-        low, high = float(np.exp(-LARGEST)), float(np.exp(LARGEST))
-        for _ in range(MAX_STEPS):
-            before = scale
-            slope, fall = self.slope_and_fall(scale)
-            slope -= self.precision * scale
-            low, high = (scale, high) if slope > 0 else (low, scale)
-            if fall + self.precision == 0:  # differences so small that their squares are zero
-                break
-            scale += slope / (fall + self.precision)
-            if not low < scale < high:
-                scale = np.sqrt(low * high)
-            if abs(np.log(scale / before)) <= 10 * PRECISION:  # the next step is far smaller
-                break
-        return float(np.log(scale))
-
-    def slope_and_fall(self, scale: float) -> tuple[float, float]:
-        """Of the log-likelihood in the scale, and how fast the slope falls, where ties have no law.
-
-        Chances are averages of the link over the nodes of z, as in :func:`pull_of_decided`.
-        """
-        z, weight = self.nodes(scale)
-        slope = fall = 0.0
-        for first in range(0, len(self.eta), CHUNK):
-            rows = self.part(slice(first, first + CHUNK))
-            win, lose, rise, bend = np.full((4, len(rows.eta)), TINY)
-            for node, times in zip(z, weight, strict=True):
-                at = rows.at(node)
-                small, up, curve = rows.law.rule.link.expansion(-scale * np.abs(at))
-                small = times * small  # who is behind has the small chance
-                is_ahead = at > 0
-                win += np.where(is_ahead, times - small, small)
-                lose += np.where(is_ahead, small, times - small)
-                rise += times * at * up
-                bend -= times * at * np.abs(at) * curve
-            for sign, chance in ((1, win), (-1, lose)):
-                share = rows.amount * (0.5 + 0.5 * sign * rows.outcome)
-                pull = rise / chance
-                slope += sign * float(share @ pull)
-                fall += float(share @ (pull * pull - sign * bend / chance))
-        return slope, fall
 
     def derivative(self, pull: Pull, log_scale: float) -> float:
         """Of the log-likelihood in log scale, a cache-sized chunk at a time."""
@@ -133,16 +83,17 @@ def pull_of_decided(rows: AlongScore, scale: float, nodes: Nodes) -> np.ndarray:
     """
     rule, t = rows.law.rule, rows.law.t
     share = 0.5 + 0.5 * rows.outcome
-    mass, win, rise = np.zeros((3, len(rows.eta)))
+    win, lose, rise = np.zeros((3, len(rows.eta)))
     for z, weight in zip(*nodes, strict=True):
         at = rows.at(z)
         likely = weight * (1 - rule.probabilities(at, t)[1]) if rule.has_parameter else weight
-        chance, slope = rule.decided(scale * at, t)
-        mass += likely
-        win += likely * chance
+        # the small chance and the slope have all their digits where left is behind
+        small, slope = rule.decided(-scale * np.abs(at), t)
+        win += likely * np.where(at > 0, 1 - small, small)
+        lose += likely * np.where(at > 0, small, 1 - small)
         rise += likely * slope * scale * at
     of_win = rise / np.maximum(win, TINY)
-    of_loss = rise / np.maximum(mass - win, TINY)
+    of_loss = rise / np.maximum(lose, TINY)
     return share * of_win - (1 - share) * of_loss
 
 

@@ -60,7 +60,7 @@ class Differences:
     ) -> "Differences":
         """The comparisons themselves, or their distribution where they are many.
 
-        Of five million comparisons, a scale and what follows from it take a fifth of the time.
+        Six sums over five million comparisons take a tenth of the time, over MANY half of it.
         """
         if len(x) < MANY:
             return cls(x, outcome, amounts_of_rows(amount, len(x)))
@@ -95,12 +95,11 @@ class Differences:
         """How decided comparisons go at these differences."""
         ahead = self.x * self.outcome
         decided = self.amount * (self.outcome != 0)
-        chance, loglik = link.chance_and_log(ahead)
         return OutcomeSums(
             decided=float(decided.sum()),
             right=float(decided @ (ahead > 0)),
-            wrong=float(decided @ chance),
-            loglik=float(decided @ loglik),
+            wrong=float(decided @ link.cdf(-np.abs(ahead))),
+            loglik=float(decided @ link.log_cdf(ahead)),
         )
 
 

@@ -1,24 +1,28 @@
 """Loops over comparisons and pairs: compiled where there was a compiler, else in NumPy.
 
-Chosen once, when pairscore is imported. NumPy takes two to five times as long:
+Chosen once, when pairscore is imported. How many times as long NumPy takes, and what it is measured
+on (``python -m benchmarks.speed_paths``, one thread):
 
-    add_tally        wins less losses, and comparisons, of every item
-    subtract_scores  score of left minus score of right
-    add_at_ends      values of rows, summed for the items at both ends
-    logistic_pass    the derivative of a logistic log-likelihood in every item's score
-    neighbour_pass   features of neighbours, summed for every item
-    pass_messages    a round of messages along pairs (item effects)
+    add_tally        2 to 7  wins less losses, and comparisons, of every item: millions of rows
+    subtract_scores  3 to 6  score of left minus score of right: millions of rows
+    add_at_ends      2 to 3  values of rows, summed for the items at both ends: millions of rows
+    neighbour_pass   2 to 6  features of neighbours, summed for every item: 50 and 250 features
+    pass_messages    3 to 4  a round of messages along pairs (item effects): two million pairs
 
-Compiled alone, because what else does it is written another way: ``sort_by_pair`` and
-``sum_by_pair`` (comparisons summed per pair, else by SciPy's sparse arrays), ``term_pass`` (terms
-of expectation propagation under logit, else those of any link).
+Compiled alone, because what else does it is written another way:
+
+    sort_by_pair, sum_by_pair  2 to 6  comparisons summed per pair, else by SciPy's sparse arrays
+    term_pass                  3 to 6  terms of expectation propagation under logit, else as those
+                                       of any link
+
+Each gives what its twin does on hard data: tests/core/test_passes.py, tests/core/test_amounts.py
+and, of term_pass, tests/effects/test_expectation_propagation.py.
 """
 
 try:
     from pairscore.core._kernels import (
         add_at_ends,
         add_tally,
-        logistic_pass,
         neighbour_pass,
         pass_messages,
         sort_by_pair,
@@ -33,7 +37,6 @@ except ImportError:
         IS_COMPILED,
         add_at_ends,
         add_tally,
-        logistic_pass,
         neighbour_pass,
         pass_messages,
         subtract_scores,
@@ -43,7 +46,6 @@ __all__ = [
     "IS_COMPILED",
     "add_at_ends",
     "add_tally",
-    "logistic_pass",
     "neighbour_pass",
     "pass_messages",
     "sort_by_pair",

@@ -40,9 +40,8 @@ def add_tally(
     refuse_outside(n, left, right)
     exposed = times_amount((left != right).astype(float), amount)
     wins = exposed * outcome
-    for total, of, sign in ((net, wins, -1), (exposures, exposed, 1)):
-        both = np.bincount(left, of, n) + sign * np.bincount(right, of, n)
-        np.add(total, both, out=total, casting="unsafe")
+    net += np.bincount(left, wins, n) - np.bincount(right, wins, n)
+    exposures += np.bincount(left, exposed, n) + np.bincount(right, exposed, n)
 
 
 def subtract_scores(
@@ -65,26 +64,6 @@ def add_at_ends(
     n = len(sums)
     refuse_outside(n, left, right)
     sums += np.bincount(left, at_left, n) + sign * np.bincount(right, at_right, n)
-
-
-def logistic_pass(
-    left: np.ndarray,
-    right: np.ndarray,
-    eta: np.ndarray,
-    small: np.ndarray,
-    win: np.ndarray,
-    lose: np.ndarray,
-    net: np.ndarray,
-) -> float:
-    """net[left] += score and net[right] -= score, row by row; returns the sum of scores.
-
-    The score of a row is win - (win + lose) f(eta), the derivative of its log-likelihood;
-    small = exp(-|eta|).
-    """
-    larger = 1 / (1 + small)
-    score = win - (win + lose) * np.where(eta >= 0, larger, small * larger)
-    add_at_ends(left, right, score, score, -1.0, net)
-    return float(score.sum())
 
 
 def neighbour_pass(

@@ -34,7 +34,7 @@ class Link:
     often left won and lost there; a tie is half of each.
     """
 
-    is_logistic = False  # has compiled passes
+    is_logistic = False  # has a compiled pass over terms of expectation propagation
 
     def __init__(self, function: Function, derivative: Function, name: str = "custom"):
         self.name, self._function, self._derivative = name, function, derivative
@@ -63,10 +63,6 @@ class Link:
         """Logarithm of :meth:`cdf`: of the probability of a win."""
         return np.log(np.maximum(self.cdf(x), np.finfo(float).tiny))
 
-    def chance_and_log(self, x: np.ndarray) -> TwoArrays:
-        """The smaller of f(x) and f(-x), and log f(x)."""
-        return self.cdf(-np.abs(x)), self.log_cdf(x)
-
     def ratio(self, x: Any) -> np.ndarray:
         """f'(x)/f(x), the derivative of :meth:`log_cdf`."""
         return self.pdf(x) / np.maximum(self.cdf(x), np.finfo(float).tiny)
@@ -81,11 +77,6 @@ class Link:
         """f, f' and f'' at ``x``."""
         f, ratio = self.cdf(x), self.ratio(x)
         return f, f * ratio, f * (ratio**2 - self.curvature(x))
-
-    def averaged_expansion(self, x: np.ndarray, weight: np.ndarray) -> ThreeArrays:
-        """f, f' and f'' at ``x`` (K x m), each averaged with weights (K); arrays (m)."""
-        f, rise, bend = self.expansion(x)
-        return weight @ f, weight @ rise, weight @ bend
 
     def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> TwoArrays:
         """Derivative of the log-likelihood in ``x``, and its expected (Fisher) information.
@@ -139,11 +130,7 @@ class Logit(Link):
 
     def log_cdf(self, x: Any) -> np.ndarray:
         x = np.asarray(x, dtype=float)
-        return np.minimum(x, 0.0) - np.log1p(np.exp(-np.abs(x)))  # six times as fast as log_expit
-
-    def chance_and_log(self, x: np.ndarray) -> TwoArrays:
-        small = small_part(x)
-        return small / (1 + small), np.minimum(x, 0.0) - np.log1p(small)
+        return np.minimum(x, 0.0) - np.log1p(np.exp(-np.abs(x)))  # five times as fast as log_expit
 
     def ratio(self, x: Any) -> np.ndarray:
         return expit(-np.asarray(x))
@@ -153,30 +140,12 @@ class Logit(Link):
 
     def expansion(self, x: np.ndarray) -> ThreeArrays:
         with np.errstate(over="ignore"):
-            f = 1 / (1 + np.exp(-x))  # three times as fast as expit
+            f = 1 / (1 + np.exp(-x))  # all three in a third of the time of the general way
         rise = f - f * f
         return f, rise, rise - 2 * f * rise
 
-    def averaged_expansion(self, x: np.ndarray, weight: np.ndarray) -> ThreeArrays:
-        f = np.negative(x)
-        with np.errstate(over="ignore"):
-            np.exp(f, out=f)  # in place: memory is what takes the time
-        f += 1
-        np.reciprocal(f, out=f)
-        square = f * f
-        one, two = weight @ f, weight @ square
-        square *= f
-        three = weight @ square
-        return one, one - two, one - 3 * two + 2 * three  # f' = f - f^2, f'' = f - 3 f^2 + 2 f^3
-
-    def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> TwoArrays:
-        small, number = small_part(x), win + lose
-        larger = 1 / (1 + small)
-        smaller = small * larger
-        return win - number * np.where(x >= 0, larger, smaller), number * smaller * larger
-
     def observed_information(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> np.ndarray:
-        return self.score(x, win, lose)[1]
+        return self.score(x, win, lose)[1]  # both are n f (1 - f)
 
     def newton(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[Any, Any, bool]:
         return *self.score(x, win, lose), True
@@ -266,10 +235,3 @@ def _check_link(link: Link) -> Link:
             " this order."
         )
     return link
-
-
-def small_part(eta: np.ndarray) -> np.ndarray:
-    """exp(-abs(eta)): the smaller of the two chances of a logit, over the larger."""
-    small = np.array(eta, dtype=float)
-    np.negative(np.abs(small, out=small), out=small)
-    return np.exp(small, out=small)

@@ -6,7 +6,6 @@ Second moments are always centred: raw ones lose all digits once the mean is far
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 
 from pairscore.core.row_blocks import centred_blocks, row_blocks
 from pairscore.core.threads import on_each, row_chunks
@@ -115,19 +114,18 @@ def moments(X: np.ndarray, weight: np.ndarray | None = None) -> Moments:
     root, total = np.sqrt(weight), float(weight.sum())
 
     def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
-        first, scatter = np.zeros(X.shape[1]), np.zeros((X.shape[1],) * 2, order="F")
+        first, scatter = np.zeros(X.shape[1]), np.zeros((X.shape[1],) * 2)
         for rows, centred in centred_blocks(X, center, chunk):
             if not root[rows].any() or not centred.size:  # items that were never compared
                 continue
             centred *= root[rows, None]
-            # the upper triangle, in place
-            scatter = dsyrk(1.0, centred.T, beta=1.0, c=scatter, overwrite_c=True)
+            scatter += centred.T @ centred
             first += root[rows] @ centred
         return first, scatter
 
     parts = zip(*on_each(one, row_chunks(*X.shape)), strict=True)
-    first, upper = (sum(part[1:], start=part[0]) for part in parts)
-    gap, scatter = first / total, np.triu(upper) + np.triu(upper, 1).T
+    first, scatter = (sum(part[1:], start=part[0]) for part in parts)
+    gap = first / total
     return Moments(total, center + gap, scatter - total * np.outer(gap, gap))
 
 

@@ -115,7 +115,7 @@ def average_expansion(
         return f, rise / scale, bend / scale**2
     total = np.empty((3, len(x)))
     for rows, at, weight in nodes_by_sd(x, sd):
-        total[:, rows] = link.averaged_expansion(at, weight)
+        total[:, rows] = [weight @ part for part in link.expansion(at)]
     return total[0], total[1], total[2]
 
 
@@ -179,11 +179,10 @@ def _average_outcome(
     """Of any outcome under a rule with a parameter."""
     sign = np.where(outcome < 0, -1.0, 1.0)
     total = AverageChance(*np.empty((6, len(eta))))
-    average = _davidson_average if law.rule.name == "davidson" else _average_chance
     for kind in (np.flatnonzero(outcome != 0), np.flatnonzero(outcome == 0)):
         won = len(kind) > 0 and outcome[kind[0]] != 0
         for rows, at, weight in nodes_by_sd((sign * eta)[kind], sd[kind]):
-            for of_all, of_rows in zip(total, average(law, at, weight, won), strict=True):
+            for of_all, of_rows in zip(total, _average_chance(law, at, weight, won), strict=True):
                 of_all[kind[rows]] = of_rows
     p = np.maximum(total.p, np.finfo(float).tiny)
     of_eta = sign * total.eta / p
@@ -226,40 +225,4 @@ def _average_chance(
         eta_eta=average(s.eta**2 - s.eta_eta),
         eta_t=average(s.eta * s.t - s.eta_t),
         t_t=average(s.t**2 - s.t_t),
-    )
-
-
-def _davidson_average(
-    law: OutcomeLaw, at: np.ndarray, weight: np.ndarray, won: bool
-) -> AverageChance:
-    """The same under Davidson's rule.
-
-    With w the probability of a win and u that of a tie, w_eta = w (1 - w - u/2), w_t = -wu,
-    u_eta = u (1 - u)/2 - wu and u_t = u (1 - u): all derivatives are polynomials in w and u.
-    """
-    _, u, w = law.rule.probabilities(at, law.t)
-    p, wu = (w, w * u) if won else (u, w * u)
-    square = p * p
-    one, two, three = weight @ p, weight @ square, weight @ (square * p)
-    mixed, wwu, wuu = weight @ wu, weight @ (w * wu), weight @ (wu * u)
-    if won:
-        bend = one - 3 * two + 2 * three + 2 * wwu - 1.25 * mixed + 0.5 * wuu
-        across = 2 * wwu + wuu - 1.5 * mixed
-        return AverageChance(
-            p=one,
-            eta=one - two - 0.5 * mixed,
-            t=-mixed,
-            eta_eta=bend,
-            eta_t=across,
-            t_t=2 * wuu - mixed,
-        )
-    bend = 0.25 * one - 0.75 * two + 0.5 * three + 2 * (wwu + wuu - mixed)
-    across = 0.5 * one - 1.5 * two + three + 2 * wuu - mixed
-    return AverageChance(
-        p=one,
-        eta=0.5 * (one - two) - mixed,
-        t=one - two,
-        eta_eta=bend,
-        eta_t=across,
-        t_t=one - 3 * two + 2 * three,
     )

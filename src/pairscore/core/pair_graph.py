@@ -29,7 +29,7 @@ from pairscore.core.passes import (
     turn_pairs,
 )
 from pairscore.core.row_blocks import centred_blocks
-from pairscore.core.threads import LARGE, chunks_of, on_each
+from pairscore.core.threads import chunks_of, on_each
 
 
 @dataclass(frozen=True)
@@ -235,20 +235,6 @@ class Pairs:
         index = self.start.dtype
         entries = number, columns.astype(index), rows.astype(index)
         return sparse.csr_array(entries, shape=(n, n))
-
-    def laplacian_times(self, weight: np.ndarray, X: np.ndarray, ridge: float = 0.0) -> np.ndarray:
-        """(L + ridge I) X (N x k), L the Laplacian of the graph with these weights (P) of edges."""
-        product = np.empty(X.shape, order="F")
-
-        def one(columns: slice) -> None:
-            for x, out in zip(X.T[columns], product.T[columns], strict=True):
-                out[:] = self.net_per_item(weight * self.differences(x))
-                out += ridge * x
-
-        k = X.shape[1]
-        is_large, each = k * len(self.high) >= LARGE, [slice(c, c + 1) for c in range(k)]
-        on_each(one, each if is_large else [slice(0, k)])
-        return product
 
 
 def sum_sides(values: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from pairscore.core import kernels
 from pairscore.core.amounts import amounts_of_rows, some_amounts
 from pairscore.core.kernels_numpy import refuse_outside
-from pairscore.core.links import Link, small_part
+from pairscore.core.links import Link
 from pairscore.core.threads import CHUNKS, on_each, row_chunks
 
 BLOCK = 8192  # comparisons or pairs at a time, which stay in the processor's cache
@@ -23,7 +23,7 @@ NEARLY_ALL = 0.9  # share of an array in use that is not worth a copy
 TwoArrays = tuple[np.ndarray, np.ndarray]
 
 
-class PairColumns(NamedTuple):
+class SummedPairs(NamedTuple):
     """Pairs: where those of each low item begin (N + 1), the high items (P), and wins and losses of
     low (sides x P).
     """
@@ -50,37 +50,29 @@ def tally_pass(
     outcome: np.ndarray,
     amount: np.ndarray | None,
     n_items: int,
-    into: TwoArrays | None = None,
 ) -> TwoArrays:
-    """Net wins and exposures of each item (N), added to those in ``into``, perhaps of 32 bits.
-
-    Whole numbers hold no share of a win: outcomes and amounts must be whole for these.
-    """
-    are_whole = is_whole(outcome) and (amount is None or is_whole(amount))
-    if into is not None and into[0].dtype.kind == "i" and not are_whole:
-        raise TypeError("whole numbers do not hold sums of outcomes or amounts that are not whole")
-    left, right = same_kind(left, right)
-    outcome = as_outcomes(outcome)
-    if into is not None:
-        kernels.add_tally(left, right, outcome, amount, *into)
-        return into
-    # small, and both of an item side by side, because items come in any order
-    is_small = are_whole and amount is None and len(left) < 2**30
-    kind = np.int32 if is_small else np.float64
+    """Net wins and exposures of each item (N)."""
 
     def one(rows: slice) -> np.ndarray:
-        sums = np.zeros((n_items, 2), dtype=kind)
-        columns = left[rows], right[rows], outcome[rows], some_amounts(amount, rows)
-        kernels.add_tally(*columns, *sums.T)
+        sums = np.zeros((2, n_items))
+        some = some_amounts(amount, rows)
+        add_tally(left[rows], right[rows], outcome[rows], some, sums[0], sums[1])
         return sums
 
-    sums = np.sum(on_each(one, _chunks_beside(len(left), n_items)), axis=0)
-    return sums[:, 0].astype(float), sums[:, 1].astype(float)
+    net, exposures = np.sum(on_each(one, _chunks_beside(len(left), n_items)), axis=0)
+    return net, exposures
 
 
-def is_whole(column: np.ndarray) -> bool:
-    """Whether all numbers are whole; without a pass where their kind says so."""
-    return column.dtype.kind in "biu" or bool(np.array_equal(column, np.rint(column)))
+def add_tally(
+    left: np.ndarray,
+    right: np.ndarray,
+    outcome: np.ndarray,
+    amount: np.ndarray | None,
+    net: np.ndarray,
+    exposures: np.ndarray,
+) -> None:
+    """The same, added to ``net`` and ``exposures``."""
+    kernels.add_tally(*same_kind(left, right), as_outcomes(outcome), amount, net, exposures)
 
 
 def difference_pass(left: np.ndarray, right: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -163,10 +155,6 @@ def add_scores(
     eta = difference_pass(left, right, scores)
     if shift:
         eta += shift
-    if link.is_logistic:
-        ends = same_kind(left, right)
-        small = small_part(eta)
-        return float(kernels.logistic_pass(*ends, eta, small, doubles(win), doubles(lose), net))
     score = link.score(eta, win, lose)[0]
     add_net(left, right, score, net)
     return float(score.sum())
@@ -184,7 +172,7 @@ def pair_pass(
     amount: np.ndarray | None,
     n_items: int,
     n_sides: int,
-) -> PairColumns:
+) -> SummedPairs:
     """Comparisons summed per unordered pair.
 
     Parameters are those of :func:`pairscore.core.pair_graph.aggregate_pairs`; with two sides the
@@ -201,8 +189,8 @@ def pair_pass(
     each = None if amount is None else doubles(amount)
     n = kernels.sum_by_pair(won, each, order, first, start, high, win, lose)
     if n == m or (n_sides == 1 and n > NEARLY_ALL * m):
-        return PairColumns(start, high[:n], win[:, :n], lose[:, :n])
-    return PairColumns(start, high[:n].copy(), win[:, :n].copy(), lose[:, :n].copy())
+        return SummedPairs(start, high[:n], win[:, :n], lose[:, :n])
+    return SummedPairs(start, high[:n].copy(), win[:, :n].copy(), lose[:, :n].copy())
 
 
 def _pair_table(
@@ -212,7 +200,7 @@ def _pair_table(
     amount: np.ndarray | None,
     n_items: int,
     n_sides: int,
-) -> PairColumns:
+) -> SummedPairs:
     """The same without compiled loops, or of more rows than these count: a sparse triangle."""
     from scipy import sparse
 
@@ -232,7 +220,7 @@ def _pair_table(
     parts = [counts] if n_sides == 1 else [np.where(on, counts, 0) for on in (~swapped, swapped)]
     shape = (n_items, n_items)
     tables = [sparse.coo_array((part, (low, high)), shape=shape).tocsr() for part in parts]
-    return PairColumns(
+    return SummedPairs(
         start=tables[0].indptr.astype(index, copy=False),
         high=tables[0].indices.astype(index, copy=False),
         win=np.array([table.data.real for table in tables]),

@@ -1,13 +1,11 @@
 """A table of items, gone through a block of rows at a time, in threads if it is large."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 
 import numpy as np
 
 from pairscore.core.threads import on_each, row_chunks
 
-CACHE = 1 << 24  # bytes of an item table that mostly stays in the processor's cache
 BLOCK_NUMBERS = 4_000_000  # of rows of comparisons that are held at a time: 32 MB
 BLOCK = 1024  # rows at a time: a block of a few hundred features stays in the processor's cache
 
@@ -30,11 +28,10 @@ def centred_blocks(
 
 def rows_times(X: np.ndarray, vector: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
     """X (N x d) times a vector (d), in chunks of rows; zeros for those without a ``used`` one."""
-    times = _product("ij,j->i", X)
 
     def one(rows: slice) -> np.ndarray:
         is_used = used is None or used[rows].any()
-        return times(X[rows], vector) if is_used else np.zeros(rows.stop - rows.start)
+        return X[rows] @ vector if is_used else np.zeros(rows.stop - rows.start)
 
     return np.concatenate(on_each(one, row_chunks(*X.shape)))
 
@@ -42,15 +39,8 @@ def rows_times(X: np.ndarray, vector: np.ndarray, used: np.ndarray | None = None
 def times_rows(vector: np.ndarray, X: np.ndarray) -> np.ndarray:
     """A vector (N) times X (N x d), in chunks of rows; those that are all zero are not read."""
     chunks = [rows for rows in row_chunks(*X.shape) if vector[rows].any()]
-    times = _product("i,ij->j", X)
-    return np.sum(
-        [np.zeros(X.shape[1]), *on_each(lambda r: times(vector[r], X[r]), chunks)], axis=0
-    )
-
-
-def _product(subscripts: str, X: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """BLAS takes several rows at a time, which is slower for a table that comes from memory."""
-    return partial(np.einsum, subscripts) if X.nbytes > CACHE else np.matmul
+    parts = on_each(lambda rows: vector[rows] @ X[rows], chunks)
+    return np.sum([np.zeros(X.shape[1]), *parts], axis=0)
 
 
 def whole_groups(group: np.ndarray, size: int) -> Iterator[slice]:

