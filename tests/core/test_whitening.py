@@ -77,3 +77,24 @@ def test_ranges_and_units_are_numpys(n_rows, large, monkeypatch):
     np.testing.assert_array_equal(unit, expected)
     np.testing.assert_allclose(Z, (X - center.mean) / expected, rtol=1e-12)
     assert unit[2] == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kind", ["random", "wild units", "nearly collinear"])
+def test_a_factor_of_cholesky_whitens_as_eigenvalues_do(monkeypatch, kind, seed):
+    """The same inverse, also of features in units from 1e-6 to 1e6 and of nearly collinear ones."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 6))
+    if kind == "wild units":
+        X = X * 10.0 ** np.arange(-6, 6, 2)
+    elif kind == "nearly collinear":
+        X[:, 1] = X[:, 0] + 1e-4 * X[:, 1]
+    sd = X.std(axis=0)
+    by_factor = whitening_basis(X.T @ X, sd)
+    monkeypatch.setattr("pairscore.core.whitening.lapack.dpotrf", lambda *_, **__: (None, 1))
+    by_eigenvalues = whitening_basis(X.T @ X, sd)
+    assert not by_factor.open_directions.size
+    assert not by_eigenvalues.open_directions.size
+    scale = np.outer(sd, sd)
+    one, other = by_factor.inverse * scale, by_eigenvalues.inverse * scale
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-6 * np.abs(other).max())

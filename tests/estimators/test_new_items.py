@@ -204,3 +204,17 @@ def test_pairs_of_items_that_are_alike_have_no_negative_variance():
         )
     assert 0 <= model.pairing_.narrowest < 1e-6
     assert "-0.00" not in model.pairing_.in_words
+
+
+@pytest.mark.parametrize("size", [1e-3, 0.3, 0.999], ids=["weak", "strong", "nearly all"])
+@pytest.mark.parametrize("k", [1, 4, 11, 12, 30])
+def test_equations_without_an_item_are_solved_as_by_the_matrix(k, size):
+    """Fewer rows than columns, as many, and more; rows that have next to all there is to know."""
+    rng = np.random.default_rng(k)
+    rows = rng.normal(size=(k, 12)) * 10.0 ** rng.choice([-3, 0], (k, 1))
+    rows *= np.sqrt(size) / np.linalg.norm(rows, 2)
+    right = rng.normal(size=12)
+    expected = np.linalg.solve(np.eye(12) - rows.T @ rows, right)
+    np.testing.assert_allclose(
+        new_items._solve_without(rows, right), expected, rtol=1e-8, atol=1e-10
+    )
