@@ -271,7 +271,10 @@ def test_the_first_effects_take_no_terms_but_those_of_the_fit_without():
 
 
 def test_a_fit_with_effects_of_many_items_takes_few_products(monkeypatch):
-    """Of the graph with columns; they were about 130, and took a third of the time."""
+    """Of the graph with columns; they were about 130, and took a third of the time.
+
+    One residual for all equations of a sweep takes 101 where three took 95.
+    """
     products = []
     times = Precision.__matmul__
 
@@ -287,4 +290,4 @@ def test_a_fit_with_effects_of_many_items_takes_few_products(monkeypatch):
     data = Comparisons(X, left, right, np.where(won, 1, -1))
     model = RankRegression(item_effects=True).fit(data)
     assert 0.7 < model.item_effects_.sigma2 < 1.4
-    assert len(products) < 100
+    assert len(products) < 110

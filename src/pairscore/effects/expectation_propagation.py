@@ -40,6 +40,7 @@ from pairscore.core.normal_average import SD_CLASSES, averaged_derivatives, node
 from pairscore.core.passes import net_pass
 from pairscore.core.ties import OutcomeDerivatives, OutcomeLaw, share_of_coin
 from pairscore.core.whitening import Basis
+from pairscore.effects.belief_propagation import INEXACT
 from pairscore.effects.design import PreparedFit
 from pairscore.effects.item_covariance import (
     Covariance,
@@ -54,19 +55,15 @@ from pairscore.effects.single_comparisons import RowDerivatives, SingleCompariso
 CLOSE = 1e-4
 STEADY = 1e-3
 SWEEPS = 100  # more than any fit has been seen to take; ends one that comes and goes for ever
-# Sweeps that do not shrink (SLOW) come and go: each next one takes a smaller share of the way. Less
-# shortening would take more sweeps to settle, a smaller least share would creep.
-SLOW, SHORTER, SHORTEST = 0.9, 0.7, 0.2
-# Equations within a sweep are solved by conjugate gradients up to these relative residuals, because
-# another sweep follows; the information of theta, which only directs a step, more roughly.
-# On the way to a maximum they are solved: items of tiny weights have tiny residuals.
-ROUGH = 0.01
+# Sweeps that do not shrink (SLOW) come and go: each next one takes a smaller share of the way, down
+# to what the first one is shortened by. Less shortening would take more sweeps to settle.
+SLOW, SHORTER = 0.9, 0.7
+# Equations within a sweep are solved up to INEXACT, because another sweep follows; on the way to a
+# maximum they are solved: items of tiny weights have tiny residuals.
 SOLVED = 1e-10
-INEXACT = 0.03
-# A sweep works with the information of the last one unless eta moved by FAR, or log sigma^2 by
-# FURTHER: a new one costs as many solutions as theta has parameters.
+# A sweep works with the information of the last one unless eta or log sigma^2 moved by FAR: a new
+# one costs as many solutions as theta has parameters.
 FAR = 0.03
-FURTHER = 0.3
 # Guards of divisions. A cavity keeps at least SMALLEST_SHARE of the posterior precision (one term
 # may hold nearly all of it), that of a slope at least half; information is at least rounding.
 SMALLEST_SHARE = 1e-3
@@ -133,7 +130,7 @@ class Posterior:
     @property
     def rough(self) -> float:
         """Residual of a solution that will do in a sweep."""
-        return ROUGH if self.averaged else SOLVED
+        return INEXACT if self.averaged else SOLVED
 
     @property
     def rho(self) -> float:
@@ -402,14 +399,14 @@ def propagate(post: Posterior, sigma2: float, close: float = CLOSE) -> Posterior
     """
     far = abs(np.log(sigma2 / post.sigma2)) if min(sigma2, post.sigma2) > 0 else np.inf
     post = at_variance(post, sigma2)
-    last_step, share, is_slow = np.inf, 1.0, far > FURTHER
+    last_step, share, is_slow = np.inf, 1.0, far > FAR
     for _ in range(SWEEPS):
         post = sweep(post, share, fresh=is_slow or post.step_size > FAR)
         if post.step_size < close and post.trace_change <= max(STEADY, close):
             break
         is_slow = post.step_size > SLOW * last_step
         if is_slow:
-            share = max(SHORTER * share, SHORTEST)
+            share = max(SHORTER * share, 1 - SHORTER)
         last_step = post.step_size
     return post if close > CLOSE else post.with_information(CLOSE)
 

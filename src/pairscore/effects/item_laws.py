@@ -21,6 +21,7 @@ from pairscore.effects.expectation_propagation import (
 )
 from pairscore.effects.item_covariance import lasting_covariance
 from pairscore.effects.item_variance import (
+    PRECISION,
     ItemVariance,
     VarianceSearch,
     approach_variance,
@@ -38,7 +39,6 @@ from pairscore.estimators.results import FEWEST_ITEMS
 from pairscore.estimators.settings import Settings
 
 AT_MAXIMUM = 1e-7  # as `close` of sweeps to a maximum: the next step, which squares it, is rounding
-NOTICED = 1.01  # times the likeliest sigma^2: a smaller correction is not worth other sweeps
 FEWEST_ABILITIES = 3  # that met two opponents: two have one difference, and no variance
 RUNAWAY = 100.0  # eta, on average, of scores without a size: strong effects have a third of it
 
@@ -215,7 +215,8 @@ class NormalEffects:
         post = fit_item_variance(search)
         likeliest = variance_interval(post, search)
         variance = corrected_for_coefficients(post, likeliest)
-        noticed = variance.sigma2 > NOTICED * likeliest.sigma2
+        # a smaller correction is not worth other sweeps
+        noticed = variance.sigma2 > (1 + PRECISION) * likeliest.sigma2
         post = propagate(post, variance.sigma2 if noticed else likeliest.sigma2)
         joint = JointFit(self.held, post, self.held.alone, self.top, self.held.endless)
         return replace(joint, variance=variance, is_projected=self.is_projected)

@@ -13,11 +13,11 @@ import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 from scipy.special import ndtri
 
+from pairscore.core.linear_systems import TINY
 from pairscore.core.roots import solve_falling
 from pairscore.effects.expectation_propagation import Posterior, at_variance, propagate
 from pairscore.effects.variance_score import first_variance
 
-TINY = float(np.finfo(float).tiny)
 REACH2 = float(ndtri(0.975)) ** 2  # twice the fall of the log-likelihood at an end of the interval
 PRIOR_SD = 6.25  # of item effects, times the link's slope at zero: 25 under logit, hardly any prior
 SMALLEST, LARGEST = 1e-4, 500.0  # sigma^2 on the scale of logit: effects nobody sees, certainty
@@ -41,20 +41,17 @@ CLOSEST, FURTHEST = 0.02, 0.8
 UNSETTLED = 10.0
 MOST_OFF = 8.0
 
-# The interval. Scores are taken at STEP from the likeliest, then further and further, LOOKS times
+# The interval. Scores are taken at STEP from the likeliest, then further and further, STEPS times
 # at most. Below the standard error SURE the log-likelihood is taken for a parabola, and no further
-# ones are needed. An end is good if a score was taken nearer to it than OFF of its distance
-# from the likeliest; a step aims BEYOND it, so that it is interpolated; while the score is below
-# NOTICED it says nothing of how far, and the step may be WIDEST, which is also the largest standard
-# error that other errors allow for. STEEPER is how much the score in sigma^2 may grow towards zero.
+# ones are needed. An end is good if a score was taken nearer to it than OFF of its distance from
+# the likeliest; while the score is below NOTICED it says nothing of how far, and the step may be
+# WIDEST, which is also the largest standard error that other errors allow for.
+# studies/test_tuning.py has what half and twice of each constant here and of sweeps changes.
 STEP = 0.1
-LOOKS = 20
 SURE = 0.1
 OFF = 0.15
-BEYOND = 1.1
 NOTICED = 0.03
 WIDEST = 2.0
-STEEPER = 3.0
 
 SEEN = 0.1  # share of an effect that is seen, at least: a guard of a division
 
@@ -296,7 +293,7 @@ def _end(search: VarianceSearch, start: float, limit: float, step: float) -> flo
     """
     sign = float(np.sign(step))
     search.score(start + step)
-    for _ in range(LOOKS):
+    for _ in range(STEPS):
         fall = search.fall(start, sign)
         distance = fall.distance(REACH2 / 2)
         if distance is not None:
@@ -310,7 +307,7 @@ def _end(search: VarianceSearch, start: float, limit: float, step: float) -> flo
         rest = REACH2 / 2 - float(fall.integral(fall.furthest))
         # where scores fall with x, those in sigma^2 grow little, and the rest is about the score
         rises = search.curve(start)[2][0] > 0
-        ends_at_zero = sign < 0 and rises and STEEPER * search.score(last) < rest
+        ends_at_zero = sign < 0 and rises and search.score(last) < rest
         if ends_at_zero or (limit - last) * sign <= 0:
             break
         search.score(last + _further(search, last, sign, rest))
@@ -318,10 +315,10 @@ def _end(search: VarianceSearch, start: float, limit: float, step: float) -> flo
 
 
 def _further(search: VarianceSearch, last: float, sign: float, rest: float) -> float:
-    """A step to a little beyond where the log-likelihood seems to fall by the ``rest``."""
+    """A step to where the log-likelihood seems to fall by the ``rest``."""
     xs, scores, bends = search.curve(last)
     slope = max(-sign * float(np.interp(last, xs, scores)), 0.0)
     growth = max(-float(np.interp(last, xs, bends)), TINY)
-    far = 2 * BEYOND * rest / (slope + np.sqrt(slope**2 + 2 * BEYOND * growth * rest))
+    far = 2 * rest / (slope + np.sqrt(slope**2 + 2 * growth * rest))
     most = FURTHEST if slope > NOTICED else WIDEST
     return sign * float(np.clip(far, STEP, most))

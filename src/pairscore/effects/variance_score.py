@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaincc, ndtr, ndtri
 
+from pairscore.core.linear_systems import TINY
 from pairscore.core.links import Link
 from pairscore.core.pair_graph import Pairs, laplacian
 from pairscore.core.whitening import Basis
 from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons
 
-TINY = float(np.finfo(float).tiny)
 FLATTER = (16 * np.sqrt(3) / (15 * np.pi)) ** 2  # a logit averaged over a normal effect
 # Guards of divisions: of the first guess, of the score's variance where parameters are as many as
 # items; and the skewness below which a law is normal.
