@@ -91,12 +91,13 @@ def words_of(command, name):
 
 
 def words_of_commands():
-    """Every option of words, of every command, but for how files are written down."""
+    """Every option of words, but for decimal signs, and where Python says True and False."""
     return {
         (command, option.name): list(option.type.choices)
         for command in main.commands
         for option in main.commands[command].params
-        if isinstance(option.type, click.Choice) and option.name not in ("decimal", "item_effects")
+        if isinstance(option.type, click.Choice)
+        and option.name not in ("decimal", "item_effects", "side_effect")
     }
 
 

@@ -34,6 +34,7 @@ PROCESS_STARTERS = {
     *("check_call", "check_output", "set_start_method", "spawnv", "posix_spawn", "startfile"),
 }
 SYSTEM_PLACES = ("/tmp", "/dev/", "/proc/", "/etc/", "/usr/", "/var/", "C:\\")
+ASKED_FOR = ("/proc/meminfo",)  # read where there is one: free memory, which only Linux says so
 
 
 def modules():
@@ -131,7 +132,8 @@ def test_nothing_needs_posix(name, tree):
     assert list(texts_without_encoding(tree)) == []
     strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     texts = [text for text in strings if isinstance(text, str)]
-    assert [text for text in texts if text.startswith(SYSTEM_PLACES)] == []
+    places = [text for text in texts if text.startswith(SYSTEM_PLACES)]
+    assert [place for place in places if place not in ASKED_FOR] == []
 
 
 def test_processes_are_started_in_one_module():

@@ -95,7 +95,7 @@ def free_memory() -> float | None:
 def _free_of_machine() -> float | None:
     """What Linux calls available; elsewhere all memory that the machine has."""
     with suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/meminfo").read_text().splitlines():
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
                 return 1024.0 * int(line.split()[1])
     with suppress(AttributeError, ValueError, OSError):
@@ -107,8 +107,8 @@ def _free_of_group() -> float | None:
     """What is left of the limit of a container; None without one."""
     group = Path("/sys/fs/cgroup")
     with suppress(OSError, ValueError):  # "max" is no limit
-        limit = int((group / "memory.max").read_text())
-        return float(max(limit - int((group / "memory.current").read_text()), 0))
+        limit = int((group / "memory.max").read_text(encoding="ascii"))
+        return float(max(limit - int((group / "memory.current").read_text(encoding="ascii")), 0))
     return None
 
 
