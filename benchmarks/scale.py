@@ -159,7 +159,7 @@ def touch_memory():
 
 def start(folder, threads, *what):
     command = [sys.executable, "-m", "benchmarks.scale", "--in", str(folder), *map(str, what)]
-    command += ["--processes", str(threads)]
+    command += ["--threads", str(threads)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
 
 

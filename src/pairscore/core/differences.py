@@ -12,6 +12,7 @@ comparisons that are all certain, fewer (tests/core/test_differences.py).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -79,6 +80,11 @@ class Differences:
     def total(self) -> float:
         """The amount of all rows."""
         return float(self.amount.sum())
+
+    @cached_property
+    def wins(self) -> np.ndarray:
+        """How much each row counts as a win; a tie counts as half of one. The rest are losses."""
+        return self.amount * (0.5 + 0.5 * self.outcome)
 
     @property
     def tied(self) -> float:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import erfcx, log_ndtr, ndtr
 
 from pairscore.errors import PairscoreError
 
@@ -112,8 +112,14 @@ class Link:
 
 
 # functions with a name, because a fitted model keeps its link and must pickle
+def _logistic(x: np.ndarray) -> np.ndarray:
+    """Full digits at both ends: the exponential that overflows makes a zero."""
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-x))
+
+
 def _logistic_density(x: np.ndarray) -> np.ndarray:
-    return expit(x) * expit(-x)
+    return _logistic(x) * _logistic(-x)
 
 
 def _normal_density(x: np.ndarray) -> np.ndarray:
@@ -126,21 +132,20 @@ class Logit(Link):
     is_logistic = True
 
     def __init__(self) -> None:
-        super().__init__(expit, _logistic_density, "logit")
+        super().__init__(_logistic, _logistic_density, "logit")
 
     def log_cdf(self, x: Any) -> np.ndarray:
         x = np.asarray(x, dtype=float)
         return np.minimum(x, 0.0) - np.log1p(np.exp(-np.abs(x)))  # five times as fast as log_expit
 
     def ratio(self, x: Any) -> np.ndarray:
-        return expit(-np.asarray(x))
+        return _logistic(-np.asarray(x))
 
     def curvature(self, x: Any) -> np.ndarray:
         return self.pdf(x)
 
     def expansion(self, x: np.ndarray) -> ThreeArrays:
-        with np.errstate(over="ignore"):
-            f = 1 / (1 + np.exp(-x))  # all three in a third of the time of the general way
+        f = _logistic(x)  # all three in a third of the time of the general way
         rise = f - f * f
         return f, rise, rise - 2 * f * rise
 
@@ -169,10 +174,9 @@ class Probit(Link):
         return log_ndtr(x)
 
     def ratio(self, x: Any) -> np.ndarray:
-        x = np.asarray(x, dtype=float)
-        near, of_far = np.clip(x, -FAR, FAR), 1 / np.maximum(-x, FAR)
-        ratio = np.exp(-0.5 * near * near - log_ndtr(near)) / np.sqrt(2 * np.pi)
-        return np.where(x < -FAR, -x + of_far - 2 * of_far**3, ratio)  # Mills' ratio, by its series
+        with np.errstate(divide="ignore"):  # infinite at the left end
+            # one over Mills' ratio of -x; erfcx has all its digits far out on both sides
+            return np.sqrt(2 / np.pi) / erfcx(np.asarray(x) * -np.sqrt(0.5))
 
     def curvature(self, x: Any) -> np.ndarray:
         x = np.asarray(x, dtype=float)

@@ -72,10 +72,9 @@ class ScaleLoss:
     side: bool
 
     def derivatives(self, params: np.ndarray) -> Derivatives:
-        x, amount = self.differences.x, self.differences.amount
+        x, win = self.differences.x, self.differences.wins
         factor, side = params
-        win = amount * (0.5 + 0.5 * self.differences.outcome)
-        score, weight = self.link.score(factor * x + side, win, amount - win)
+        score, weight = self.link.score(factor * x + side, win, self.differences.amount - win)
         weighted = weight * x
         gradient = np.array([-(score @ x), -score.sum()]) + np.array(self.ridge) * params
         mixed = weighted.sum()
