@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from scipy.special import expit
-from tests.effects.test_judge_panel import COEF, judged_study
+from tests.effects.test_judges import COEF, judged_study
 
 from pairscore import PairscoreWarning, RankRegression
 

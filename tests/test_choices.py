@@ -14,7 +14,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.recipe import make_recipe
 from pairscore.data.tables import Columns
 from pairscore.estimators.settings import SETTINGS as OF_MODELS
-from pairscore.files.tables import table_kind
+from pairscore.files.source import table_kind
 from pairscore.streaming.merge import merge_sites
 from pairscore.streaming.sites import site_sums
 from tests.data.conftest import study

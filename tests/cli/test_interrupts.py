@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-import pairscore.model.fit
+import pairscore.model.fit_comparisons
 from pairscore.cli import commands
 from tests.cli.running import run
 
@@ -70,13 +70,13 @@ def test_a_signal_means_what_it_did_before_when_the_command_is_over():
 
 
 def test_a_signal_that_is_ignored_stays_ignored(monkeypatch):
-    fit = pairscore.model.fit.fit_comparisons
+    fit = pairscore.model.fit_comparisons.fit_comparisons
 
     def interrupted(*arguments, **settings):
         signal.raise_signal(signal.SIGINT)
         return fit(*arguments, **settings)
 
-    monkeypatch.setattr(pairscore.model.fit, "fit_comparisons", interrupted)
+    monkeypatch.setattr(pairscore.model.fit_comparisons, "fit_comparisons", interrupted)
     monkeypatch.setattr(commands, "GRACE", LIMIT)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does in the background
     try:

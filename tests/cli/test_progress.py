@@ -90,14 +90,15 @@ def test_a_stage_says_nothing_where_nobody_looks(capsys, monkeypatch):
 
 # the command with a line that is shown at once, and work that says how far it is and never ends
 SHOWN = """
-import pairscore.model.fit
+import pairscore.model.fit_comparisons
 from pairscore.cli import commands, main
 from pairscore.cli import progress
 def endless(data, settings, workers, **more):
     workers.progress(1, 4)
     while {ever}: pass
     return fit(data, settings, workers=workers, **more)
-fit, pairscore.model.fit.fit_comparisons = pairscore.model.fit.fit_comparisons, endless
+module = pairscore.model.fit_comparisons
+fit, module.fit_comparisons = module.fit_comparisons, endless
 progress.SHOWN_AFTER, commands.GRACE = 0.0, 300
 main()
 """

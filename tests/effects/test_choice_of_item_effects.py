@@ -8,8 +8,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pairscore import Comparisons, OnItems, PairscoreError, RankRegression, compare, load
+from pairscore.effects.item_effects import ItemEffectsTest
 from pairscore.errors import PairscoreWarning
-from pairscore.estimators.results import ItemEffectsTest
 from tests.effects.simulators import draw, full_votes
 
 AUTO = RankRegression(item_effects="auto")

@@ -13,7 +13,7 @@ from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, co
 from pairscore.core.links import Logit
 from pairscore.core.ties import TieRule
 from pairscore.effects.design import _Columns, _rows_of_comparisons, prepare_fit
-from pairscore.effects.linear_predictor import judge_labels
+from pairscore.effects.judges import judge_labels
 from pairscore.errors import (
     CollinearFeaturesWarning,
     FewJudgesWarning,

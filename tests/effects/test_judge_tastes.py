@@ -7,9 +7,9 @@ from scipy.stats import binom
 from scipy.stats import f as fisher
 
 from pairscore import Comparisons, RankRegression
-from pairscore.effects.judge_panel import panel_of
 from pairscore.effects.judge_tastes import judge_tastes
-from tests.effects.test_judge_panel import COEF, judged_study
+from pairscore.effects.judges import panel_of
+from tests.effects.test_judges import COEF, judged_study
 from tests.limits import CHANCE
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.PairscoreWarning")

@@ -38,7 +38,7 @@ from pairscore.estimators.ridge_choice import (
     ridges,
 )
 from pairscore.estimators.settings import check_settings
-from pairscore.model.fit import fit_comparisons
+from pairscore.model.fit_comparisons import fit_comparisons
 from pairscore.parallel import Workers
 from tests.limits import largest_mean
 

@@ -22,9 +22,9 @@ import pairscore
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
 from pairscore.errors import FewItemsWarning, PairscoreWarning, SeparatedFeaturesWarning
-from pairscore.estimators.results import kept_types
 from pairscore.messages import Setting
 from pairscore.model import file as files_of_models
+from pairscore.model.fit import kept_types
 from tests import forged
 from tests.evaluation.bradley_terry import draw_study
 from tests.golden.record import HERE, OLD_MODELS

@@ -18,9 +18,9 @@ from pairscore.core.links import get_link
 from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.errors import CollinearFeaturesWarning, PairscoreWarning
 from pairscore.estimators.agreement import agreement_of
-from pairscore.estimators.results import kept_types
 from pairscore.estimators.settings import DEFAULTS, check_settings
-from pairscore.model.fit import fit_comparisons
+from pairscore.model.fit import kept_types
+from pairscore.model.fit_comparisons import fit_comparisons
 from tests.data.conftest import says
 from tests.data.conftest import study as small_study
 from tests.effects.simulators import judged_votes
@@ -129,7 +129,7 @@ import sys
 import numpy as np
 from pairscore import Comparisons
 from pairscore.estimators.settings import check_settings
-from pairscore.model.fit import fit_comparisons
+from pairscore.model.fit_comparisons import fit_comparisons
 rng = np.random.default_rng(0)
 votes = rng.permuted(np.tile(np.arange(60), (99, 1)), axis=1)[:, :2]
 X, _ = Comparisons.from_frames(rng.normal(size=(60, 2)), votes)

@@ -5,7 +5,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit
 
-from pairscore.paper.experiments import METHODS, figure_cells, needs
+from pairscore.choices import METHODS
+from pairscore.paper.experiments import figure_cells, needs
 
 GENERATIONS = 6
 

@@ -5,20 +5,20 @@ import pytest
 from scipy.stats import norm
 
 from pairscore import plan
+from pairscore.choices import METHODS
 from pairscore.paper.experiments import (
-    METHODS,
     NOISES,
     Cell,
     Need,
     error_law,
     figure_cells,
-    paper_comparisons,
     predicted_errors,
     predicted_needs,
     run_cell,
     size_for_angle,
     solve_need,
 )
+from pairscore.planning.planner import paper_comparisons
 from tests.paper.conftest import naive_study
 
 PANELS = [

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from pairscore import PairscoreError, Population, plan
+from pairscore.choices import METHODS
 from pairscore.core.links import get_link
 from pairscore.data.items import read_items
 from pairscore.errors import NoAnswerError
@@ -24,7 +25,7 @@ from pairscore.planning.planner import (
 from pairscore.planning.text import plan_text
 from pairscore.theory.direction_error import wrong_sign
 from pairscore.theory.integrals import spread_for_noise
-from pairscore.theory.predicted_error import METHODS, ErrorLaw, predict_error
+from pairscore.theory.predicted_error import ErrorLaw, predict_error
 from tests.planning.conftest import (
     LAW,
     own_items,

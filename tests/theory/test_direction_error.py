@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm, poisson
 
 from pairscore import Population, RankRegression
+from pairscore.choices import METHODS
 from pairscore.theory import direction_error
 from pairscore.theory.direction_error import (
     LabelConstants,
@@ -31,11 +32,7 @@ from pairscore.theory.integrals import (
     spread_for_noise,
 )
 from pairscore.theory.population import Judging, random_comparisons
-from pairscore.theory.predicted_error import (
-    METHODS,
-    direction_variance,
-    first_order_variance,
-)
+from pairscore.theory.predicted_error import direction_variance, first_order_variance
 from tests.theory.conftest import (
     LOGIT,
     PROBIT,

@@ -17,6 +17,7 @@ from benchmarks.predictions import (
 from scipy.stats import beta, chi2, norm, qmc
 
 from pairscore import PairscoreError, Population, RankRegression, angle, predict_error
+from pairscore.choices import METHODS
 from pairscore.metrics import kendall_distance
 from pairscore.theory import predicted_error as theory
 from pairscore.theory.direction_error import (
@@ -28,7 +29,6 @@ from pairscore.theory.integrals import (
     spread_for_noise,
 )
 from pairscore.theory.predicted_error import (
-    METHODS,
     ErrorLaw,
     QuasiRandomErrors,
     direction_variance,

@@ -72,10 +72,9 @@ if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
     from pairscore.data.items import Items
     from pairscore.data.votes import Votes
-    from pairscore.estimators.results import Fit
     from pairscore.files.study import StudyInput
+    from pairscore.model.fit import Fit
     from pairscore.model.regression import RankRegression
-
 
 # -- options ---------------------------------------------------------------------------------------
 
@@ -272,7 +271,7 @@ def fit_study(
     What was tried is printed.
     """
     from pairscore.estimators.settings import DEFAULTS, check_settings
-    from pairscore.model.fit import fit_comparisons, number_item_groups
+    from pairscore.model.fit_comparisons import fit_comparisons, number_item_groups
     from pairscore.parallel import Workers
 
     data, groups = study.comparisons, study.groups

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from pairscore.parallel import Progress
     from pairscore.planning.planner import Plan
 
-
 DEFAULT = click.core.ParameterSource.DEFAULT
 PLAN_OPTIONS = (
     *section(

@@ -38,7 +38,7 @@ from pairscore.messages import Message, Piece, Setting, join
 
 if TYPE_CHECKING:
     from pairscore.errors import BadRow, BadRowsError
-    from pairscore.estimators.results import Fit
+    from pairscore.model.fit import Fit
 
 SHOWN_FAULTS = 20  # of items that are not scored, on the screen
 MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk

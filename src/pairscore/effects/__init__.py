@@ -14,11 +14,12 @@ Start with ``joint_fit``: everything that was asked for, estimated together.
     belief_propagation       by messages between neighbours, for many items
     item_variance            how much items differ: estimate and interval
     variance_score           whether they differ at all: a test
-    item_effects             what a model keeps of its items
+    item_effects             what a fit finds of its items, with the test of them
+    comparison_effects       what a fit finds of context, sides and ties
     shared_variance          covariances of two items that a model knows
     context                  what of a context belongs to the items
     judge_slopes             how sharp each judge is
-    judge_panel              how many judges there are, and whether they are enough
+    judges                   how many there are, and what a fit finds of them
     judge_agreement          how often they agree
     judge_tastes             whether they weigh the features differently
     graph_of_wins            whether abilities of items without features have a maximum

@@ -1,5 +1,7 @@
 """The information of abilities beside effects of comparisons, and what each comparison adds."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy import sparse
 
@@ -12,7 +14,9 @@ from pairscore.effects.single_comparisons import (
     information_of_design,
 )
 from pairscore.errors import PairscoreError
-from pairscore.estimators.results import Fit
+
+if TYPE_CHECKING:
+    from pairscore.model.fit import Fit
 
 MOST_ABILITIES = 3000  # of which an inverse is formed: a second, and 72 MB
 NEEDED = 1e-9  # share of the information of an effect that others leave, if it is determined
@@ -28,7 +32,7 @@ class AbilityRows:
     scores of the comparisons by the fit.
     """
 
-    def __init__(self, fit: Fit, data: Comparisons, eta: np.ndarray):
+    def __init__(self, fit: "Fit", data: Comparisons, eta: np.ndarray):
         self.items = np.flatnonzero(data.compared)
         self.n = len(self.items)
         if self.n > MOST_ABILITIES:

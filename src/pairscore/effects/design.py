@@ -1,7 +1,7 @@
 """The design of a fit of single comparisons: rows, columns of context and sides, and the ridge."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -12,15 +12,20 @@ from pairscore.core.pair_graph import aggregate_pairs, sum_sides
 from pairscore.core.ties import TieRule
 from pairscore.data.votes import refuse_missing_judges
 from pairscore.display import first_few, plural
-from pairscore.effects.linear_predictor import context_column, judge_labels
+from pairscore.effects.comparison_effects import Effects
+from pairscore.effects.judges import judge_labels
+from pairscore.effects.linear_predictor import context_column
 from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
 from pairscore.errors import CollinearFeaturesWarning, PairscoreError, SeparationWarning
+from pairscore.estimators.estimate import Estimate, Note
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import clip_start, fit_likelihood
 from pairscore.estimators.recession import Recession
-from pairscore.estimators.results import Effects, Estimate, Fit, Note
 from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.settings import Settings
+
+if TYPE_CHECKING:
+    from pairscore.model.fit import Fit
 
 MOST_SIDES = 300  # of judges: each is a column of the information, which is dense
 
@@ -42,7 +47,7 @@ class PreparedFit(Design):
     """
 
     plain: Estimate
-    earlier: Fit | None
+    earlier: "Fit | None"
 
     @property
     def only_features(self) -> bool:

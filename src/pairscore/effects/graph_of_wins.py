@@ -13,8 +13,8 @@ from pairscore.errors import (
     SeparationWarning,
     UnbeatenItemsWarning,
 )
+from pairscore.estimators.estimate import Note
 from pairscore.estimators.fit_data import TableData
-from pairscore.estimators.results import Note
 from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.separation import UNBEATEN
 from pairscore.estimators.settings import Settings

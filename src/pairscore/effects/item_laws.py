@@ -20,6 +20,7 @@ from pairscore.effects.expectation_propagation import (
     with_ridge_for_effects,
 )
 from pairscore.effects.item_covariance import lasting_covariance
+from pairscore.effects.item_effects import FEWEST_ITEMS
 from pairscore.effects.item_variance import (
     PRECISION,
     ItemVariance,
@@ -35,7 +36,6 @@ from pairscore.effects.maximum_likelihood import RowsMaximum, maximise_rows
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.effects.variance_score import n_shared
 from pairscore.estimators.fit_data import TableData
-from pairscore.estimators.results import FEWEST_ITEMS
 from pairscore.estimators.settings import Settings
 
 AT_MAXIMUM = 1e-7  # as `close` of sweeps to a maximum: the next step, which squares it, is rounding

@@ -12,7 +12,7 @@ the logarithm of Davidson's nu), along these directions and nowhere else.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,10 +22,12 @@ from pairscore.effects.maximum_likelihood import RowsMaximum, maximise_rows
 from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.recession import Recession, explained_by_design, least_certain
-from pairscore.estimators.results import Fit
 from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.separation import directions_between
 from pairscore.estimators.settings import Settings
+
+if TYPE_CHECKING:
+    from pairscore.model.fit import Fit
 
 SMALLEST_GAP = 1e-13  # to the maximum, per comparison, that one more step closes
 MOST_ROWS_OF_PROGRAM = 20_000  # of the linear program that looks for separation, which grows faster
@@ -192,7 +194,7 @@ def _null_space(rows: np.ndarray) -> np.ndarray:
     return vectors[:, values <= NOT_SEEN * values.max(initial=0.0)]
 
 
-def rows_at_maximum(fit: Fit, data: Comparisons) -> tuple[SingleComparisons, RowsMaximum]:
+def rows_at_maximum(fit: "Fit", data: Comparisons) -> tuple[SingleComparisons, RowsMaximum]:
     """The comparisons of a fit with features as rows, and the maximum of their likelihood.
 
     ``data`` are those that the fit is to; it has no item effects and no slopes of judges. One more

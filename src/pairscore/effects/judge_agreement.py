@@ -8,7 +8,7 @@ from pairscore.core.incidence import ItemPairs
 from pairscore.core.shares import share_interval, weighted_mean
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import plural
-from pairscore.effects.judge_panel import judge_codes
+from pairscore.effects.judges import judge_codes
 
 AGREEMENT_WORDS = {
     "between": "two judges named the same winner in {share} of the pairs that both compared",

@@ -17,11 +17,10 @@ from pairscore.display import plural
 from pairscore.effects.design import PreparedFit
 from pairscore.effects.expectation_propagation import Cavities, Posterior, cavities
 from pairscore.effects.item_covariance import MOST_ENTRIES, FormedCovariance
-from pairscore.effects.judge_panel import FEW_JUDGES
-from pairscore.effects.linear_predictor import judge_labels
+from pairscore.effects.judges import FEW_JUDGES, REACH, Judges, judge_labels
 from pairscore.effects.single_comparisons import SingleComparisons, scale_rows
 from pairscore.errors import FewJudgesWarning, SeparationWarning
-from pairscore.estimators.results import REACH, Judges, Note
+from pairscore.estimators.estimate import Note
 from pairscore.estimators.settings import Settings
 
 # The spread of slopes: below the least one judges are alike for any use, beyond the largest a third

@@ -1,13 +1,13 @@
 """The linear predictor of comparisons, from items' scores and the effects of a fit."""
 
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 
 from pairscore.data.comparisons import Comparisons
+from pairscore.effects.comparison_effects import Effects
+from pairscore.effects.judges import Judges, judge_labels
 from pairscore.errors import PairscoreError
-from pairscore.estimators.results import Effects, Judges
 
 
 def comparison_scores(
@@ -95,14 +95,3 @@ def context_column(data: Comparisons, name: str) -> np.ndarray:
             f"the comparisons lack the context {name!r}; read them with Comparisons.{how}."
         )
     return data.context[name]
-
-
-def judge_labels(judge: np.ndarray) -> list[str]:
-    """What judges are called, as text: 1.0 is judge 1, as it was before some value was missing."""
-    values: list[Any] = judge.tolist()
-    if judge.dtype.kind not in "fO" or set(map(type, values)) <= {str}:
-        return list(map(str, values))
-    return [
-        str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-        for value in values
-    ]

@@ -22,7 +22,7 @@ the difference of two items of different components is that of the one less that
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -31,13 +31,17 @@ from scipy.special import ndtr
 from pairscore.core.linear_systems import conjugate_gradients
 from pairscore.core.optimise import Step, minimise, search_by_value
 from pairscore.core.ties import TieRule
+from pairscore.effects.item_effects import WinComponents
 from pairscore.effects.linear_predictor import comparison_scores, effect_columns, judges_sharpness
 from pairscore.effects.shared_variance import own_variance, shared_variance
 from pairscore.effects.single_comparisons import scale_rows
+from pairscore.estimators.estimate import Estimate
 from pairscore.estimators.fit_data import TableData
-from pairscore.estimators.results import Estimate, Fit, WinComponents
 from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.settings import Settings
+
+if TYPE_CHECKING:
+    from pairscore.model.fit import Fit
 
 # An end is bracketed by doublings from 1, which reach beyond any number, and halved to the last
 # bit, for all components at once.
@@ -167,7 +171,7 @@ class _Places:
 # -- intervals -------------------------------------------------------------------------------------
 
 
-def ability_ends(fit: Fit, width: float) -> tuple[np.ndarray, np.ndarray]:
+def ability_ends(fit: "Fit", width: float) -> tuple[np.ndarray, np.ndarray]:
     """Low and high end (N) of the interval of every ability of a fit without features.
 
     ``width`` standard errors to either side; of those that only a prior holds as far as the
@@ -192,7 +196,7 @@ def ability_ends(fit: Fit, width: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _nearest_places(
-    fit: Fit, components: WinComponents, sign: float, width: float
+    fit: "Fit", components: WinComponents, sign: float, width: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Items of components that won (or lost, ``sign`` -1) comparisons with the main one, and how
     far from their abilities, away from the main component, the nearest end of the interval is.
@@ -237,7 +241,7 @@ def _nearest_places(
 
 
 def _error_of_sums(
-    fit: Fit, place: np.ndarray, items: np.ndarray, p: np.ndarray, n: int
+    fit: "Fit", place: np.ndarray, items: np.ndarray, p: np.ndarray, n: int
 ) -> np.ndarray:
     """Standard errors (n) of sums of the main component's abilities with weights p, by place."""
     effects = fit.item_effects
@@ -283,7 +287,7 @@ def _place_of_probability(
 
 
 def open_pair_ends(
-    fit: Fit, first: np.ndarray, second: np.ndarray, width: float
+    fit: "Fit", first: np.ndarray, second: np.ndarray, width: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Which pairs of items (rows of the fit) are of two components, and the ends of their
     differences: those of the two abilities, less each other.

@@ -3,6 +3,8 @@
 Profile likelihoods are those of independent comparisons.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from pairscore.effects.joint_separation import rows_at_maximum
@@ -10,7 +12,9 @@ from pairscore.effects.maximum_likelihood import RowsMaximum
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import PairscoreError
 from pairscore.estimators.information_criteria import kept_likelihood
-from pairscore.estimators.results import Fit, comparisons_of_fit
+
+if TYPE_CHECKING:
+    from pairscore.model.fit import Fit
 
 # A step moves no comparison's eta by more than LARGEST_MOVE, beyond which its quadratic says little
 # of a link; it ends where none moves by NO_MOVE, or has no end after PROFILE_STEPS.
@@ -54,7 +58,7 @@ def _profile_end(
     return np.nan
 
 
-def profile_intervals(fit: Fit, width: float) -> np.ndarray:
+def profile_intervals(fit: "Fit", width: float) -> np.ndarray:
     """Where the profile likelihood of each coefficient is width^2 / 2 below its maximum (d x 2).
 
     NaN where the comparisons do not determine the coefficient.
@@ -65,7 +69,7 @@ def profile_intervals(fit: Fit, width: float) -> np.ndarray:
             " method='wald' for the abilities of items, and summary() for effects."
         )
     kept_likelihood(fit.likelihood).refuse_none("there are no profile intervals")
-    data, ends = comparisons_of_fit(fit, "profile intervals"), np.full((fit.n_features, 2), np.nan)
+    data, ends = fit.comparisons_for("profile intervals"), np.full((fit.n_features, 2), np.nan)
     determined = np.flatnonzero(~fit.open.undetermined)
     ends[determined] = profile_ends(*rows_at_maximum(fit, data), determined, width**2 / 2)
     return ends

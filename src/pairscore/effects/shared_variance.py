@@ -1,7 +1,7 @@
 """What a model knows of two items at a time: covariances of their effects, or abilities."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -9,8 +9,11 @@ import numpy as np
 from pairscore.core.pair_graph import Pairs
 from pairscore.data.items import read_names
 from pairscore.effects.item_covariance import Covariance, lasting_covariance
+from pairscore.effects.item_effects import ItemEffects
 from pairscore.errors import PairscoreError
-from pairscore.estimators.results import Fit, ItemEffects
+
+if TYPE_CHECKING:
+    from pairscore.model.fit import Fit
 
 _of_models: WeakKeyDictionary[ItemEffects, Covariance] = WeakKeyDictionary()
 
@@ -80,7 +83,7 @@ def difference_variance(effects: ItemEffects, first: np.ndarray, second: np.ndar
     return np.where(together, np.maximum(variance, 0.0), np.nan)
 
 
-def named_abilities(fit: Fit, names: Sequence[Any]) -> tuple[np.ndarray, np.ndarray] | None:
+def named_abilities(fit: "Fit", names: Sequence[Any]) -> tuple[np.ndarray, np.ndarray] | None:
     """Abilities (k) of the items of these ids, and their covariance (k x k); None if none is one.
 
     Of a fit without features, in which an item goes before an effect of the same name.

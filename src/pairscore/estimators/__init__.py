@@ -19,7 +19,7 @@ Start with ``closed_form``: eqs. 3-4 of the paper.
     information_criteria  the log-likelihood of a fit with AIC and BIC, or why it has none
     pairing        whether the pairs look random
     new_items      what to expect of new items
-    results        what a fit gives to the model
+    estimate       what an estimator finds: coefficients, covariance, what is determined
 
 Imports: display, errors, choices, parallel, data, core, messages.
 """

@@ -9,8 +9,8 @@ from pairscore.core.decided_scale import decided_scale
 from pairscore.core.differences import Differences
 from pairscore.core.sums import share_of
 from pairscore.core.ties import OutcomeLaw
+from pairscore.estimators.estimate import Estimate
 from pairscore.estimators.fit_data import FitData, TableData
-from pairscore.estimators.results import Estimate
 
 
 @dataclass(frozen=True)

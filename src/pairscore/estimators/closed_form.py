@@ -36,18 +36,18 @@ from pairscore.estimators.closed_form_covariance import (
     guard_variance,
     meat_net_of,
 )
-from pairscore.estimators.fit_data import Along, FitData, FitSums, jackknife_of_items
-from pairscore.estimators.null_space import never_differing
-from pairscore.estimators.pair_sums import sum_equations
-from pairscore.estimators.pairing import pairing_note, pairing_of_data
-from pairscore.estimators.recession import closed_recession
-from pairscore.estimators.results import (
+from pairscore.estimators.estimate import (
     Determined,
     Estimate,
     LinearPredictor,
     Note,
     UnscaledForm,
 )
+from pairscore.estimators.fit_data import Along, FitData, FitSums, jackknife_of_items
+from pairscore.estimators.null_space import never_differing
+from pairscore.estimators.pair_sums import sum_equations
+from pairscore.estimators.pairing import pairing_note, pairing_of_data
+from pairscore.estimators.recession import closed_recession
 from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.separation import parameter_names, separation_note
 from pairscore.estimators.settings import Settings

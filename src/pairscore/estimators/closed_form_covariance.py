@@ -11,9 +11,9 @@ from pairscore.core.pair_graph import Pairs, sum_sides
 from pairscore.core.sandwich import PairContributions, less_ties, sandwich
 from pairscore.core.scale import Scale, ScaleRidge
 from pairscore.core.sums import Sums
+from pairscore.estimators.estimate import Estimate
 from pairscore.estimators.fit_data import FitSums, Tile
 from pairscore.estimators.item_table import SecondHalfSums
-from pairscore.estimators.results import Estimate
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:

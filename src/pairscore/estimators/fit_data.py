@@ -44,7 +44,7 @@ from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
-    from pairscore.estimators.results import Fit
+    from pairscore.model.fit import Fit
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pairscore.estimators.fit_data import FitData
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
-    from pairscore.estimators.results import Estimate
+    from pairscore.estimators.estimate import Estimate
 
 # why a fit is at the maximum of no likelihood, and what to do about it
 ROUNDING = 1e-12  # of a sum of amounts

@@ -37,6 +37,7 @@ from pairscore.core.sums import Sums
 from pairscore.core.whitening import TOLERANCE, Basis, split_side_directions, whitening_basis
 from pairscore.display import plural
 from pairscore.errors import NotConvergedWarning
+from pairscore.estimators.estimate import Determined, Estimate, Note
 from pairscore.estimators.fit_data import (
     Cut,
     FitData,
@@ -52,7 +53,6 @@ from pairscore.estimators.fit_data import (
 from pairscore.estimators.null_space import open_in_few
 from pairscore.estimators.pair_sums import PairSums, PairTask, sum_equations
 from pairscore.estimators.recession import recession_of, recession_of_side
-from pairscore.estimators.results import Determined, Estimate, Note
 from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.separation import (
     SIDE,

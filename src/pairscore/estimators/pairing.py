@@ -13,8 +13,8 @@ from pairscore.core.whitening import whitening_basis
 from pairscore.errors import PairsNotRandomWarning
 
 if TYPE_CHECKING:
+    from pairscore.estimators.estimate import Note
     from pairscore.estimators.fit_data import FitData
-    from pairscore.estimators.results import Note
 
 SIGNIFICANCE = 1e-4  # random partners look otherwise in one of ten thousand studies
 TOLERATED = 0.1  # a spread wrong by less than a tenth turns the score by little

@@ -43,10 +43,10 @@ from pairscore.estimators.closed_form import (
 from pairscore.estimators.fit_data import TableData, along_comparisons
 from pairscore.estimators.ridge import ridge_penalty
 from pairscore.estimators.settings import Settings
+from pairscore.parallel import ALONE, Workers
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
-from pairscore.parallel import ALONE, Workers
 
 N_FOLDS = 5
 N_GROUP_FOLDS = 6  # of which two are held out at a time

@@ -20,7 +20,7 @@ from pairscore.estimators.fit_data import Cut, FitData, Gains, Selection, parame
 from pairscore.estimators.ridge import SEPARATION_L2, WEAK_L2
 
 if TYPE_CHECKING:
-    from pairscore.estimators.results import Note
+    from pairscore.estimators.estimate import Note
 
 # of the largest gain in a step, above which a comparison gains at all: as they come out of a step
 SMALLEST_GAINS = (1e-2, 1e-4, 1e-6, 1e-8)

@@ -16,11 +16,11 @@ from pairscore.core.threads import one_blas_thread
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.splitters import ItemKFold
 from pairscore.errors import PairscoreError
-from pairscore.estimators.results import Fit
 from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.evaluation.measures import MeasuredComparisons, Score, log_loss
-from pairscore.model.fit import fit_comparisons
+from pairscore.model.fit import Fit
+from pairscore.model.fit_comparisons import fit_comparisons
 from pairscore.model.predict import outcome_probabilities
 from pairscore.parallel import ALONE, Workers
 

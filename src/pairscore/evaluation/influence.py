@@ -16,8 +16,8 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.display import html_text, text_table
 from pairscore.errors import PairscoreError
 from pairscore.estimators.information_criteria import NO_MAXIMUM, kept_likelihood
-from pairscore.estimators.results import Fit, comparisons_of_fit
 from pairscore.evaluation.residuals import MOST_SHOWN, blocks, named_columns, result_of
+from pairscore.model.fit import Fit
 from pairscore.model.predict import score_differences
 from pairscore.model.regression import RankRegression
 from pairscore.records import plain
@@ -115,7 +115,7 @@ def influence(model: RankRegression) -> Influence:
     likelihood = kept_likelihood(fit.likelihood)
     if likelihood.reason == NO_MAXIMUM:
         likelihood.refuse_none("the influence of items is not known")
-    data = comparisons_of_fit(fit, "influences")
+    data = fit.comparisons_for("influences")
     if not fit.n_features:
         return _influence_on_abilities(fit, data)
     from pairscore.effects.joint_separation import rows_at_maximum

@@ -22,7 +22,7 @@ from pairscore.data.vote_columns import ITEM_SETTINGS, NAMED_ROLES
 from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.recession import Recession
-from pairscore.estimators.results import Fit
+from pairscore.model.fit import Fit
 from pairscore.model.item_differences import Difference, pair_differences
 from pairscore.model.item_lookup import pairs_of_ids, single_item
 from pairscore.model.regression import RankRegression

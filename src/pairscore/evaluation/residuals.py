@@ -23,7 +23,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.display import first_few, html_text, plural, shown, text_table
 from pairscore.errors import PairscoreError
 from pairscore.estimators.information_criteria import HALF_WINS, kept_likelihood
-from pairscore.estimators.results import Fit, comparisons_of_fit
+from pairscore.model.fit import Fit
 from pairscore.model.predict import difference_spread, outcome_probabilities, score_differences
 from pairscore.model.regression import RankRegression
 from pairscore.records import plain, row_records
@@ -151,7 +151,7 @@ def residuals(
             "standardised residuals are of the comparisons of the fit; leave data out, or use"
             " kind='pearson'."
         )
-    data = comparisons_of_fit(fit, "residuals") if data is None else data
+    data = fit.comparisons_for("residuals") if data is None else data
     if not isinstance(data, Comparisons):
         raise PairscoreError(
             f"residuals are of Comparisons, and data is {type(data).__name__}; give the first of"

@@ -16,8 +16,8 @@ from pairscore.core.quantiles import p_in_words, z_and_p
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.votes import refuse_missing_judges
 from pairscore.display import word_list
+from pairscore.effects.item_effects import ItemEffectsTest
 from pairscore.errors import PairscoreError
-from pairscore.estimators.results import ItemEffectsTest
 from pairscore.evaluation.held_out import HeldOutLoss, HeldOutTests
 from pairscore.evaluation.measures import Score
 from pairscore.parallel import Progress, nobody

@@ -16,16 +16,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pairscore.display import first_few, plural, shown
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import scratch_folder
 from pairscore.files.numbers import NUMBER
 from pairscore.files.source import MAX_LINE, Unsaid
-
-if TYPE_CHECKING:
-    pass
 
 DELIMITERS = ",;\t|"
 HEAD = 1 << 16  # bytes at the beginning and the end of a file that are looked at

@@ -6,19 +6,15 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from pairscore.data.items import as_frame
-from pairscore.data.tables import Columns
+from pairscore.data.tables import Columns, as_frame
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import atomic_write, scratch_folder
 from pairscore.files.source import refuse_bad_names, refuse_twins, table_kind
 from pairscore.files.sql import SEALED, sql_name, sql_text
-
-if TYPE_CHECKING:
-    pass
 
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # of texts that spreadsheets run
 CSV_KINDS = ("csv", "tsv", "comma")

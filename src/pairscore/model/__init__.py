@@ -1,9 +1,10 @@
 """RankRegression: fit, rank, summary, save.
 
-Start with ``fit``: from comparisons and settings to a ``Fit``, without scikit-learn.
+Start with ``fit_comparisons``: from comparisons and settings to a ``Fit``, without scikit-learn.
 
     regression        RankRegression, the class that people and scikit-learn use
-    fit               from comparisons and settings to a fit
+    fit               everything that a model keeps of a fit
+    fit_comparisons   from comparisons and settings to a fit
     update            more votes for a fit
     odd_data          what is odd about comparisons, and is said
     notes             the features and the side that comparisons do not determine, and what is said

@@ -18,9 +18,10 @@ from functools import cached_property
 
 import numpy as np
 
+from pairscore.core.whitening import OPEN_SHARE
 from pairscore.data.recipe import Recipe, recipe_of
 from pairscore.display import first_few
-from pairscore.estimators.results import OPEN_SHARE, Fit
+from pairscore.model.fit import Fit
 from pairscore.model.open_directions import is_open
 from pairscore.model.predict import contrast_errors
 

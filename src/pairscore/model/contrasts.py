@@ -14,12 +14,14 @@ from scipy.linalg import block_diag
 from scipy.special import fdtrc
 
 from pairscore.core.quantiles import normal_width, p_in_words, wald, z_and_p
+from pairscore.core.whitening import OPEN_SHARE
 from pairscore.data.items import read_names
 from pairscore.display import did_you_mean, first_few, html_text, shown
+from pairscore.effects.comparison_effects import Effects
 from pairscore.errors import PairscoreError, is_real
-from pairscore.estimators.results import OPEN_SHARE, Effects, Fit
 from pairscore.estimators.ridge import WEAK_L2
 from pairscore.model.categories import CategoryTerm, ShownCoefficients, shown_coefficients
+from pairscore.model.fit import Fit
 from pairscore.model.inference import ITEM_ROBUST, covariance_in_words
 from pairscore.model.open_directions import is_open
 from pairscore.records import plain

@@ -26,6 +26,9 @@ from pairscore.data.items import LARGEST_NUMBER, Items
 from pairscore.data.recipe import Recipe
 from pairscore.data.tables import Columns, is_missing, named_backend
 from pairscore.data.votes import PER_ROW
+from pairscore.effects.comparison_effects import Effects
+from pairscore.effects.item_effects import ITEM_PARTS, RECORDED, ItemEffects, ItemEffectsTest
+from pairscore.effects.judges import Judges
 from pairscore.errors import (
     PairscoreError,
     PairscoreWarning,
@@ -36,16 +39,6 @@ from pairscore.estimators.information_criteria import Likelihood
 from pairscore.estimators.new_items import NewItems
 from pairscore.estimators.pairing import Pairing
 from pairscore.estimators.recession import Recession
-from pairscore.estimators.results import (
-    ITEM_PARTS,
-    RECORDED,
-    Effects,
-    Fit,
-    ItemEffects,
-    ItemEffectsTest,
-    Judges,
-    kept_types,
-)
 from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, Wording, make_settings
 from pairscore.files.archive import (
@@ -63,6 +56,7 @@ from pairscore.files.archive import (
 from pairscore.files.atomic import atomic_write
 from pairscore.files.source import KINDS
 from pairscore.messages import Message
+from pairscore.model.fit import Fit, kept_types
 from pairscore.records import plain
 
 FORMAT = 1

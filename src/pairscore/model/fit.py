@@ -1,428 +1,395 @@
-"""From checked comparisons and settings to a fit: functions, without scikit-learn."""
+"""A fit: everything that a model keeps of it."""
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
-from pairscore.core.sums import share_of
-from pairscore.core.threads import one_blas_thread
+from pairscore.core.links import Link
+from pairscore.core.quantiles import interval_width
 from pairscore.core.ties import OutcomeLaw, TieRule
-from pairscore.data.comparisons import Comparisons
-from pairscore.data.folds import number_groups
-from pairscore.data.items import Items
-from pairscore.errors import PairscoreError, PairscoreWarning
-from pairscore.estimators.agreement import agreement_of, differences_along
-from pairscore.estimators.checks import (
-    n_counted,
-    refuse_extremes,
-    refuse_lost_digits,
-    refuse_too_many_features,
-    refuse_unknown_items_and_sides,
-)
-from pairscore.estimators.closed_form import fit_closed_form
-from pairscore.estimators.fit_data import FitData, TableData
-from pairscore.estimators.information_criteria import likelihood_of
-from pairscore.estimators.likelihood import fit_likelihood
-from pairscore.estimators.new_items import (
-    NewItems,
-    expect_of_new_items,
-    has_many_features,
-    many_features_note,
-)
-from pairscore.estimators.null_space import never_differing
-from pairscore.estimators.results import Estimate, Fit, ItemEffectsTest, Note
-from pairscore.estimators.ridge_choice import RidgeCurve, choose_ridge
-from pairscore.estimators.settings import Settings
-from pairscore.model.inference import (
-    allow_for_judges,
-    choose_inference,
-    classical_abilities,
-    judge_facts,
-)
-from pairscore.model.notes import feature_notes, side_notes
-from pairscore.model.odd_data import extreme_items_of, odd_comparisons
-from pairscore.model.open_directions import (
-    ComparedItems,
-    ComparedRows,
-    count_groups,
-    of_smallest_norm,
-    open_part,
-    without_part,
-)
-from pairscore.model.predict import fitted_scores, item_scores
-from pairscore.model.provenance import record_of
-from pairscore.parallel import ALONE, Workers
+from pairscore.core.whitening import OPEN_SHARE
+from pairscore.effects.comparison_effects import Effects
+from pairscore.effects.item_effects import ItemEffects, ItemEffectsTest
+from pairscore.effects.judges import Judges
+from pairscore.errors import PairscoreError
+from pairscore.estimators.estimate import Note
+from pairscore.estimators.pairing import Pairing
+from pairscore.estimators.recession import Recession
+from pairscore.estimators.settings import Settings, Wording
 
-NOBODY_KNOWN = "a matrix of differences does not say who was compared"
-SAMPLED_ROWS = 256  # items whose digits are looked at before those of all
-Estimator = Callable[[TableData, Settings], Estimate]
+if TYPE_CHECKING:
+    from pairscore.data.comparisons import Comparisons
+    from pairscore.estimators.information_criteria import Likelihood
+    from pairscore.estimators.new_items import NewItems
+    from pairscore.estimators.ridge_choice import RidgeCurve
 
 
-def fit_comparisons(
-    data: Comparisons,
-    settings: Settings,
-    *,
-    has_items: bool = True,
-    item_groups: np.ndarray | None = None,
-    start: Fit | None = None,
-    ridge: RidgeCurve | None = None,
-    workers: Workers = ALONE,
-) -> tuple[Fit, list[Note]]:
-    """Fit ``data`` as ``settings`` say.
+@dataclass(frozen=True, eq=False)
+class FeatureFacts:
+    """Features of the compared items: names, None where nobody said, and of the values mean,
+    standard deviation, smallest and largest, each of shape (d,).
+    """
 
-    Parameters
+    mean: np.ndarray
+    sd: np.ndarray
+    min: np.ndarray
+    max: np.ndarray
+    names: tuple[str, ...] | None = None
+
+    @property
+    def unit(self) -> np.ndarray:
+        """Standard deviation of every feature; one where it is constant, shape (d,)."""
+        return np.where(self.sd > 0, self.sd, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenCoefficients:
+    """Coefficients that the data do not determine.
+
+    ``undetermined`` is a mask, shape (d,), and ``directions`` (d, k) are those along which any
+    amount fits equally well. The compared items fall into ``n_groups`` that no comparison connects
+    along such a direction (see :mod:`pairscore.model.open_directions`): scores and ranks hold
+    within a group.
+    """
+
+    undetermined: np.ndarray
+    directions: np.ndarray
+    n_groups: int = 1
+
+
+@dataclass(frozen=True)
+class OutcomeFacts:
+    """How comparisons end beside the score.
+
+    ``agreement`` is the share of decided comparisons that agree with the score, ``noise`` the
+    estimated share of decided ones that contradict the true order, ``tie_share`` the share of ties;
+    NaN where nothing tells. ``decided_scale`` is what score differences are multiplied by for
+    chances of decided comparisons: 1 without ties, and in models saved before it was estimated.
+    """
+
+    agreement: float
+    noise: float
+    tie_share: float
+    decided_scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class PanelFacts:
+    """What is known of the judges, and for which judges intervals hold; models saved before it was
+    kept know nothing.
+
+    ``df_error`` has the degrees of freedom of Student's law, by which intervals and tests go that
+    allow for other judges: one less than the judges, as if they were equally busy; None for the
+    normal law. ``interval_scope`` says what intervals do, in words: allow for other judges, or hold
+    for those of the comparisons; empty where nobody knows who judged. ``tastes`` and ``agreement``
+    are those of :func:`pairscore.effects.judge_slopes.judge_tastes` and ``judge_agreement`` there.
+    """
+
+    df_error: float | None = None
+    interval_scope: str = ""
+    tastes: dict[str, Any] = field(default_factory=dict)
+    agreement: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+# Where a fit has what models and their files keep under these names: the part, and its field.
+KEPT_IN_PARTS = {
+    "feature_names": ("features", "names"),
+    "feature_mean": ("features", "mean"),
+    "feature_sd": ("features", "sd"),
+    "feature_min": ("features", "min"),
+    "feature_max": ("features", "max"),
+    "undetermined": ("open", "undetermined"),
+    "open_directions": ("open", "directions"),
+    "n_groups": ("open", "n_groups"),
+    "agreement": ("outcomes", "agreement"),
+    "noise": ("outcomes", "noise"),
+    "tie_share": ("outcomes", "tie_share"),
+    "decided_scale": ("outcomes", "decided_scale"),
+    "df_error": ("panel", "df_error"),
+    "interval_scope": ("panel", "interval_scope"),
+    "judge_tastes": ("panel", "tastes"),
+    "judge_agreement": ("panel", "agreement"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Everything that a model keeps of its fit: stated here, and nowhere else.
+
+    ``RankRegression`` has each value as an attribute with an underscore behind the name under which
+    it is kept, and a model file holds each under that name: the name of the field, or, of a field
+    of one of the four parts, the one in ``KEPT_IN_PARTS``.
+
+    Attributes
     ----------
-    data : Comparisons
-        Items with the votes on them; plain differences are items compared with the origin.
     settings : Settings
-        From :func:`~pairscore.estimators.settings.check_settings`.
-    has_items : bool
-        False for plain differences, where nobody knows who was compared.
-    item_groups : ndarray of shape (N,), integer
-        Items of one are held out together where the ridge is chosen; unless given, those of data.
-    start : Fit
-        One to most of these comparisons, if there is one, from which to start.
-    ridge : RidgeCurve
-        What ``l2="auto"`` found for the same data, if known; else ``workers`` fit its folds.
-
-    Returns
-    -------
-    Fit, and what the user should be warned of as pairs of a warning class and a text
+        With the ridge that was chosen and the intervals that were possible.
+    coef, std_errors : ndarray of shape (d,)
+        Coefficients on the link's scale in the user's units; NaN errors for what the data do not
+        determine.
+    features : FeatureFacts
+        Names and spread of the compared items' features.
+    open : OpenCoefficients
+        What the data do not determine.
+    outcomes : OutcomeFacts
+        How far comparisons agree with the score, and ties.
+    panel : PanelFacts
+        Judges, and for whom intervals hold.
+    covariance, effects_covariance : ndarray of shape (d, d), and (d + k, k), or None
+        Of the coefficients; of the k ``effects``, or the side effect, with these and each other.
+    n_items : int or None
+        How many items were compared; None for a fit to plain differences.
+    n_comparisons : float
+        How many there are: the counts of all with a positive weight.
+    new_items : NewItems or None
+        Accuracy and log-loss to expect of new items, where features are many beside items.
+    guard : float
+        Factor below 1 by which a closed form's scale is held back when it would overfit.
+    context_of_items : dict
+        By name of a context column, and ``left`` for the side: how much of it varies within items
+        (``rest``), whether it is related to them (``p_value``), and what to say of it.
+    record : dict
+        Versions, fingerprint of the data (None until :attr:`full_record`), seed and command.
+    fitted_scores : ndarray of shape (2, k) or None
+        Scores of the compared items, lowest first, with their errors; k is 5000 at most.
+    likelihood : Likelihood or None
+        The log-likelihood of the comparisons, or why there is none.
+    wording : Wording
+        The title of the study, and what the two ends of the ranking are called.
+    extreme_items : dict
+        Items of several comparisons that ``won`` or ``lost`` all of them: how many (``number``),
+        and the first few ``names``.
+    recession : Recession or None
+        What separated comparisons say: which sums of coefficients have no interval, or one that is
+        open at one end. Along its directions coefficients and covariance are those of a prior.
     """
-    if item_groups is None and settings.holds_items_out:
-        item_groups = data.item_groups
-    refuse_extremes(data)
-    used = without_ties(data, settings.method) if settings.ties == "drop" else data
-    used = used.with_relative_weights()
-    with one_blas_thread:
-        fit_data = TableData(used, settings.side_effect, has_items, start)
-        asked, ridge, notes = settings_of_data(fit_data, settings, item_groups, ridge, workers)
-        result = estimate(fit_data, asked)
-        result = replace(result, notes=[*notes, *result.notes])
-        fit = _keep(fit_data, result, ridge)
-    notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
-    if has_items:
-        notes = [*odd_comparisons(data), *notes]
-        fit = replace(fit, extreme_items=extreme_items_of(data))
-    agreement = fit.outcomes.agreement
-    expected = fit.new_items
-    if expected is not None and expected.is_hopeless(agreement, settings.choose_l2):
-        n_items = fit.n_items or 0
-        note = many_features_note(fit.n_features, n_items, expected, agreement, settings.choose_l2)
-        notes.append(note)
-    fit, undecided = without_decisions(fit)
-    notes += undecided
-    if settings.ties == "drop" or data.weight is not None:
-        fit = fit.with_kept(**_of_all(data, has_items))
-    return replace(fit, item_groups=item_groups).with_kept(warnings=notes), notes
+
+    settings: Settings
+    coef: np.ndarray
+    features: FeatureFacts
+    open: OpenCoefficients
+    outcomes: OutcomeFacts
+    n_items: int | None
+    n_comparisons: float
+    record: dict[str, Any]
+    warnings: list[Note]
+    n_iter: int
+    guard: float
+    panel: PanelFacts = field(default_factory=PanelFacts)
+    closed_form_coef: np.ndarray | None = None
+    covariance: np.ndarray | None = None
+    std_errors: np.ndarray | None = None
+    side_effect: float | None = None
+    side_effect_std_error: float | None = None
+    effects_covariance: np.ndarray | None = None
+    effects: Effects | None = None
+    judges: Judges | None = None
+    item_effects: ItemEffects | None = None
+    item_effects_test: ItemEffectsTest | None = None
+    context_of_items: dict[str, dict[str, Any]] = field(default_factory=dict)
+    recession: Recession | None = None
+    pairing: Pairing | None = None
+    ridge_curve: "RidgeCurve | None" = None
+    new_items: "NewItems | None" = None
+    likelihood: "Likelihood | None" = None
+    fitted_scores: np.ndarray | None = None
+    comparisons: "Comparisons | None" = None
+    item_groups: np.ndarray | None = None
+    recipe: dict[str, Any] | None = None
+    wording: Wording = field(default_factory=Wording)
+    extreme_items: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of_kept(cls, settings: Settings, **values: Any) -> "Fit":
+        """A fit from the values that a model keeps, by the names under which it does."""
+        parts, others = _by_part(values)
+        made = {part: PARTS[part](**of_part) for part, of_part in parts.items()}
+        return cls(settings, **made, **others)
+
+    def kept(self, name: str) -> Any:
+        """The value that a model keeps under a name."""
+        if name in KEPT_IN_PARTS:
+            part, of_part = KEPT_IN_PARTS[name]
+            return getattr(getattr(self, part), of_part)
+        return getattr(self, name)
+
+    def with_kept(self, **values: Any) -> "Fit":
+        """The fit with other values, by the names under which a model keeps them."""
+        parts, others = _by_part(values)
+        changed = {part: replace(getattr(self, part), **of_part) for part, of_part in parts.items()}
+        return replace(self, **changed, **others)
+
+    @property
+    def notes(self) -> list[str]:
+        """The texts of the warnings, for users of Python."""
+        return [str(warning) for warning in self.warnings]
+
+    @property
+    def note_kinds(self) -> list[str]:
+        """The names of their classes."""
+        return [type(warning).__name__ for warning in self.warnings]
+
+    @property
+    def full_record(self) -> dict[str, Any]:
+        """The record, with the kind of the items' table, and the fingerprint: a pass over the data
+        that few ask for.
+        """
+        if self.comparisons is not None:
+            self.record.setdefault("table", self.comparisons.items.table_kind)
+        if self.comparisons is not None and self.record.get("fingerprint") is None:
+            self.record["fingerprint"] = self.comparisons.fingerprint
+        return self.record
+
+    @property
+    def n_features(self) -> int:
+        return len(self.coef)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the features are called; x0, x1, ... where nobody said."""
+        return self.features.names or tuple(f"x{column}" for column in range(self.n_features))
+
+    @property
+    def link(self) -> Link:
+        return self.settings.link
+
+    @property
+    def l2(self) -> float:
+        return self.settings.ridge
+
+    @property
+    def ties(self) -> str:
+        return self.settings.ties
+
+    @property
+    def inference(self) -> str | None:
+        return self.settings.inference
+
+    def width(self, level: float) -> float:
+        """How many standard errors an interval of this level reaches."""
+        return interval_width(level, self.panel.df_error)
+
+    @property
+    def tie_parameter(self) -> float | None:
+        """Of Davidson's or of Rao and Kupper's rule."""
+        return None if self.effects is None else self.effects.of_kind("tie").get("tie")
+
+    @property
+    def item_effects_in_words(self) -> str:
+        """Whether effects of items are used, and how large they are; empty if nobody asked."""
+        parts = self.item_effects_test, self.item_effects
+        return "; ".join(part.in_words for part in parts if part is not None)
+
+    @property
+    def outcome_law(self) -> OutcomeLaw:
+        """How a comparison ends: the link with the rule for ties."""
+        rule = TieRule(self.ties, self.link)
+        return OutcomeLaw(rule, self.tie_parameter or 0.0, self.outcomes.decided_scale)
+
+    def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
+        """Mask of the feature differences, shape (n, d), whose score is not determined."""
+        reach = OPEN_SHARE * (1 + np.linalg.norm(contrasts / self.features.unit, axis=1))
+        return np.any(np.abs(contrasts @ self.open.directions) > reach[:, None], axis=1)
+
+    def held_by_prior(self, contrasts: np.ndarray) -> np.ndarray:
+        """Mask of the contrasts of coefficients and effects, shape (n, d or more), that change
+        along some direction in which the comparisons are separated.
+        """
+        if self.recession is None:
+            return np.zeros(len(contrasts), dtype=bool)
+        return self.recession.touches(contrasts)
+
+    def interval_ends(
+        self, contrasts: np.ndarray, values: np.ndarray, errors: np.ndarray, width: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the intervals of contrasts of coefficients and effects, shape (n, d or more).
+
+        ``width`` standard errors to either side of the value; of those that the prior holds, as
+        far as the comparisons say, else infinite. NaN where ``errors`` are and no prior holds.
+        """
+        with np.errstate(over="ignore"):  # an error of any size has an interval
+            reach = width * errors
+        low, high = values - reach, values + reach
+        held = self.held_by_prior(contrasts)
+        if self.covariance is not None and held.any():
+            low[held], high[held] = self.open_ends(contrasts[held], values[held], width)
+        return low, high
+
+    def open_ends(
+        self, contrasts: np.ndarray, values: np.ndarray, width: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the intervals of contrasts (n, d or more) that only a prior holds.
+
+        The prior may hold a value beyond the end that the comparisons give; then the interval
+        begins at the value.
+        """
+        low, high = self.ends_by_comparisons(contrasts, width)
+        return np.minimum(low, values), np.maximum(high, values)
+
+    def ends_by_comparisons(
+        self, contrasts: np.ndarray, width: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As far as the comparisons say, of contrasts (n, d or more) that only a prior holds."""
+        if self.recession is None:
+            return np.full(len(contrasts), -np.inf), np.full(len(contrasts), np.inf)
+        return self.recession.ends(contrasts, self.full_covariance, self.link, width)
+
+    @property
+    def full_covariance(self) -> np.ndarray:
+        """Of coefficients and effects, d + k; older models know of effects their errors alone."""
+        assert self.covariance is not None
+        if self.effects_covariance is None:
+            side = [] if self.side_effect_std_error is None else [self.side_effect_std_error]
+            errors = np.array(side) if self.effects is None else self.effects.std_errors
+            return block_diag(self.covariance, np.diag(np.nan_to_num(errors) ** 2))
+        across = self.effects_covariance
+        return np.hstack([np.vstack([self.covariance, across[: self.n_features].T]), across])
+
+    def errors(self) -> np.ndarray:
+        """Standard errors of the coefficients, or a sentence where the fit has none."""
+        if self.std_errors is None:
+            raise PairscoreError(
+                "the model was fitted with inference=None; fit it with inference='items' to have"
+                " intervals."
+            )
+        return self.std_errors
+
+    def comparisons_for(self, what: str) -> "Comparisons":
+        """The comparisons of the fit, without ties that it left out, or a sentence about ``what``
+        needs them.
+        """
+        data = self.comparisons
+        if data is None:
+            raise PairscoreError(
+                f"{what} need the comparisons, which this model does not have; fit it to items and"
+                " votes, and save it with data=True if it goes through a file."
+            )
+        used = data[data.outcome != 0] if self.ties == "drop" else data
+        return used.with_relative_weights()
 
 
-def _of_all(data: Comparisons, has_items: bool) -> dict[str, Any]:
-    """What a fit keeps of all comparisons, with those that it left out, as they were given."""
-    relative = data.with_relative_weights()
-    return {
-        "n_comparisons": data.number,
-        "tie_share": share_of(relative.amount @ (data.outcome == 0), relative.amount.sum()),
-        "record": record_of(None if has_items else data.fingerprint, data.seed),
-        "comparisons": data if has_items else None,
-    }
+PARTS: dict[str, type] = {
+    "features": FeatureFacts,
+    "open": OpenCoefficients,
+    "outcomes": OutcomeFacts,
+    "panel": PanelFacts,
+}
 
 
-def settings_of_data(
-    fit_data: TableData,
-    settings: Settings,
-    item_groups: np.ndarray | None,
-    ridge: RidgeCurve | None,
-    workers: Workers,
-) -> tuple[Settings, RidgeCurve | None, list[Note]]:
-    """Settings that the data allow, with the ridge that was chosen, and what to say of these."""
-    data = fit_data.comparisons
-    has_items = fit_data.has_items
-    refuse_unknown_items_and_sides(settings, data, has_items)
-    refuse_too_many_features(fit_data, n_counted(fit_data), settings)
-    refuse_lost_digits(fit_data.table, fit_data.compared, data.items.feature_names)
-    if not fit_data.X.shape[1]:
-        settings, notes = ability_settings(fit_data, settings)
-    else:
-        settings = allow_for_judges(data, settings)
-        kind, notes = choose_inference(fit_data, settings)
-        settings = replace(settings, inference=kind)
-    if settings.choose_l2:
-        if ridge is None:
-            rng = np.random.default_rng(0)  # assigns items or comparisons to folds
-            ridge = choose_ridge(fit_data, settings, rng, item_groups, workers)
-        settings = replace(settings, l2=ridge.chosen)
-        notes = notes + ridge.notes
-    return settings, ridge, notes
+def kept_types() -> dict[str, Any]:
+    """The names under which a model keeps what is in a fit, with their annotations."""
+    types: dict[str, Any] = {one.name: one.type for one in fields(Fit) if one.name not in PARTS}
+    of_parts = {part: {one.name: one.type for one in fields(PARTS[part])} for part in PARTS}
+    return types | {name: of_parts[part][one] for name, (part, one) in KEPT_IN_PARTS.items()}
 
 
-def estimate(data: TableData, settings: Settings) -> Estimate:
-    """The estimate, with the decision whether items have effects, where it was left to the data."""
-    result = estimator_of(settings, data.has_items)(data, settings)
-    if not result.settings.choose_item_effects:
-        return result
-    test = result.effects.items_test or ItemEffectsTest(reason=NOBODY_KNOWN)
-    return replace(
-        result,
-        settings=replace(result.settings, item_effects=test.used),
-        effects=replace(result.effects, items_test=test),
-    )
-
-
-def _new_items(data: TableData, result: Estimate) -> NewItems | None:
-    """What to expect of new items, where features are many; None where it is not known."""
-    settings = result.settings
-    if settings.inference is None or settings.item_effects or not has_many_features(data):
-        return None
-    law = OutcomeLaw(TieRule(settings.ties, settings.link), result.effects.tie_parameter)
-    sharpness = np.ones(len(data.comparisons))
-    if result.effects.judges is not None:
-        from pairscore.effects.linear_predictor import judges_sharpness
-
-        sharpness = judges_sharpness(data.comparisons, result.effects.judges)
-    return expect_of_new_items(data, law, result, sharpness)
-
-
-def estimator_of(settings: Settings, has_items: bool = True) -> Estimator:
-    """The estimator for these settings; effects are loaded only where they are asked for."""
-    if settings.method != "mle":
-        return fit_closed_form
-    choose = settings.choose_item_effects and has_items
-    if settings.by_comparison or settings.item_effects or choose:
-        from pairscore.effects.joint_fit import fit_effects
-
-        return fit_effects
-    if settings.side_effect and settings.inference is not None and has_items:
-        from pairscore.effects.joint_fit import fit_with_side
-
-        return fit_with_side
-    return fit_likelihood
-
-
-def number_item_groups(item_groups: Any, items: Items | None, settings: Settings) -> np.ndarray:
-    """Number the groups of items that are held out together where the ridge is chosen.
-
-    Parameters
-    ----------
-    item_groups : one label per item (topic, patient), or dict from id to label
-    items : Items
-        All N of them; None for plain differences, which have no groups.
-    settings : Settings
-        With ``l2="auto"``; nothing else holds items out.
-
-    Returns
-    -------
-    ndarray of shape (N,), integer, in the order of first appearance
-    """
-    if items is None:
-        raise PairscoreError(
-            "item_groups are groups of items, and a matrix of differences has none; leave them out."
-        )
-    if not settings.holds_items_out:
-        l2 = "auto-known" if settings.choose_l2 else settings.l2
-        raise PairscoreError(
-            "item_groups are held out together where l2='auto' chooses the ridge, and l2 is"
-            f" {l2!r}; leave them out, or give them to Comparisons.from_frames, whose comparisons"
-            " any l2 takes."
-        )
-    return np.array(number_groups(item_groups, items, np.arange(len(items))))
-
-
-def fit_of(
-    result: Estimate, never_differing: np.ndarray, items: ComparedItems | None, **facts: Any
-) -> Fit:
-    """What every model keeps of an estimate, without what no comparison speaks of.
-
-    Parameters
-    ----------
-    result : Estimate
-    never_differing : array (d x k)
-        Directions to which it gives a number, and in which no two items that met differ.
-    items : ComparedItems
-        None where the items are at several sites.
-    facts : what a model keeps, by name
-        What the estimate does not know: ``n_items`` (None for plain differences), comparisons,
-        ``record``, names; agreement and noise, where they are known already.
-    """
-    undetermined, open_directions, taken = open_part(result, never_differing)
-    low = high = np.full(len(result.coef), np.nan)
-    if items is not None:
-        low, high = items.feature_ranges()
-    unscaled = result.unscaled
-    not_yet = {"agreement": np.nan, "noise": np.nan, "tie_share": np.nan}
-    fit = Fit.of_kept(
-        result.settings,
-        coef=result.coef,
-        undetermined=undetermined,
-        open_directions=open_directions,
-        feature_mean=result.center.mean,
-        feature_sd=result.center.sd,
-        feature_min=low,
-        feature_max=high,
-        warnings=[],
-        n_iter=result.n_iterations,
-        guard=1.0 if unscaled is None else unscaled.guard,
-        closed_form_coef=None if unscaled is None else unscaled.coef,
-        side_effect=result.side_effect,
-        pairing=None if unscaled is None else unscaled.pairing,
-        recession=result.determined.recession,
-        **not_yet | facts,
-    )
-    if fit.n_items is not None and items is not None:
-        n_groups = count_groups(fit, items)
-        basis = result.determined.basis
-        coef = of_smallest_norm(fit.coef, basis) if n_groups > 1 else fit.coef
-        fit = fit.with_kept(n_groups=n_groups, coef=coef)
-    if taken.size:
-        coef, covariance = without_part(fit.coef, result.covariance, fit.features.unit, taken)
-        fit = replace(fit, coef=coef)
-        result = replace(result, covariance=covariance)
-    return fit.with_kept(**errors_of(fit, result))
-
-
-def keep_estimate(
-    data: FitData,
-    result: Estimate,
-    items: ComparedItems,
-    source: Comparisons | str,
-    **facts: Any,
-) -> Fit:
-    """What a model keeps of an estimate, in memory or of a stream, with how well it agrees.
-
-    ``source`` are the comparisons, or what they are known again by; ``items`` and ``facts`` are
-    those of :func:`fit_of`.
-    """
-    fit = fit_of(result, never_differing(data, result.settings), items, **facts)
-    differences = differences_along(data, result)
-    known_scale = result.predictor.decided_scale
-    shares = agreement_of(differences, fit.outcome_law, data.weight_unit, known_scale)
-    return fit.with_kept(
-        agreement=shares.agreement,
-        noise=shares.noise,
-        decided_scale=shares.decided_scale,
-        likelihood=likelihood_of(data, result, differences, source),
-    )
-
-
-def _keep(fit_data: TableData, result: Estimate, ridge: RidgeCurve | None) -> Fit:
-    """All that a model keeps of an estimate in memory, and of how its ridge was chosen."""
-    data = fit_data.comparisons
-    compared = fit_data.compared
-    has_items = fit_data.has_items
-    fit = keep_estimate(
-        fit_data,
-        result,
-        ComparedRows(data.items.values, compared),
-        data,
-        n_items=int(np.count_nonzero(compared)) if has_items else None,
-        n_comparisons=data.number,
-        tie_share=share_of(fit_data.n_tied, fit_data.tally.n_comparisons),
-        record=record_of(None if has_items else data.fingerprint, data.seed),
-        feature_names=data.items.feature_names if has_items else None,
-        ridge_curve=ridge,
-        effects=result.effects.of_comparisons,
-        judges=result.effects.judges,
-        item_effects=result.effects.items,
-        item_effects_test=result.effects.items_test,
-        context_of_items=result.effects.context_of_items,
-        comparisons=data if has_items else None,
-        recipe=data.items.recipe,
-        new_items=_new_items(fit_data, result),
-        **judge_facts(fit_data, result),
-    )
-    if fit.effects is not None:
-        fit = replace(fit, effects=replace(fit.effects, df_error=fit.panel.df_error))
-    if data.judge is not None and fit.settings.inference is not None:
-        from pairscore.effects.judge_agreement import judge_agreement
-
-        fit = fit.with_kept(judge_agreement=judge_agreement(data, fit.outcomes.agreement))
-    if not has_items:
-        return fit
-    scores = item_scores(fit, data.items)
-    return replace(fit, fitted_scores=fitted_scores(fit, scores, compared, data.items.take))
-
-
-def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
-    """Covariance and standard errors; NaN for what the data do not determine.
-
-    Of separated comparisons, also for what only the prior holds.
-    """
-    if result.covariance is None:
-        return {}
-    d = fit.n_features
-    side_error = None
-    covariance = result.covariance[:d, :d]
-    effects = result.effects.of_comparisons
-    side_basis = result.determined.side_basis
-    if effects is not None:
-        errors = zip(effects.names, effects.std_errors.tolist(), strict=True)
-        side_error = dict(errors).get("left")
-    elif result.side_effect is not None:
-        is_open = side_basis is not None and side_basis.undetermined[d]
-        is_held = fit.recession is not None and fit.recession.touched[d]
-        has_error = not (is_open or is_held)
-        side_error = float(np.sqrt(result.covariance[d, d])) if has_error else float("nan")
-    no_error = fit.open.undetermined | fit.held_by_prior(np.diag(fit.features.unit))
-    return {
-        "covariance": covariance,
-        "std_errors": np.where(no_error, np.nan, np.sqrt(np.maximum(np.diag(covariance), 0.0))),
-        "side_effect_std_error": side_error,
-        "effects_covariance": result.covariance[:, d:] if len(result.covariance) > d else None,
-    }
-
-
-def ability_settings(data: TableData, settings: Settings) -> tuple[Settings, list[Note]]:
-    """Items without features have abilities: each its own, or effects if these were asked for.
-
-    Errors are those of the model: nothing is left that would show how items differ from it.
-    """
-    if settings.method != "mle":
-        raise PairscoreError(
-            f"method={settings.method!r} needs features, and the items have none; use method='mle'."
-        )
-    if settings.choose_l2:
-        raise PairscoreError(
-            "without features there is no ridge to choose; use item_effects=True, which estimates"
-            " how far items differ, or a number for l2."
-        )
-    if settings.item_effects or settings.choose_item_effects:
-        settings = replace(settings, item_effects=True, choose_item_effects=False)
-        by_items = settings.inference in ("auto", "items")
-        return (replace(settings, inference="model") if by_items else settings), []
-    from pairscore.effects.graph_of_wins import bound_abilities
-
-    settings, notes = classical_abilities(settings)
-    bound, more = bound_abilities(data, replace(settings, item_effects=True, free_abilities=True))
-    return bound, notes + more
-
-
-def without_ties(data: Comparisons, method: str) -> Comparisons:
-    """What ``ties="drop"`` leaves; the items behind the covariance of ``split`` stay the same."""
-    decided = data.outcome != 0
-    if decided.all():
-        return data
-    if not np.any(decided & (data.amount > 0)):
-        raise PairscoreError(
-            "every comparison is a tie, so ties='drop' leaves nothing to learn from; use"
-            " ties='half'."
-        )
-    if method == "split" and data.covariance_items is None:
-        data = data.with_covariance_items(~data.compared)
-    return data[decided]
-
-
-def without_decisions(fit: Fit) -> tuple[Fit, list[Note]]:
-    """A fit, without intervals if every comparison was a tie, and what to warn of.
-
-    Half wins make all scores the same. How decided comparisons would end, nothing tells.
-    """
-    if fit.outcomes.tie_share < 1:
-        return fit, []
-    known = {
-        name: getattr(fit, name) for name in ("covariance", "std_errors", "effects_covariance")
-    }
-    unknown = {name: np.full_like(of, np.nan) for name, of in known.items() if of is not None}
-    text = "every comparison is a tie: nothing was decided, all scores are equal, and intervals"
-    return fit.with_kept(**unknown), [PairscoreWarning(f"{text} are unknown.")]
+def _by_part(values: dict[str, Any]) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Values by the names of parts and fields, and those that are in none."""
+    parts: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        if name in KEPT_IN_PARTS:
+            part, of_part = KEPT_IN_PARTS[name]
+            parts.setdefault(part, {})[of_part] = value
+    return parts, {name: value for name, value in values.items() if name not in KEPT_IN_PARTS}

@@ -8,9 +8,10 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.display import plural
 from pairscore.errors import FewItemsWarning, PairscoreWarning
 from pairscore.estimators.agreement import linear_predictor
+from pairscore.estimators.estimate import Estimate, Note
 from pairscore.estimators.fit_data import TableData
-from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.settings import Settings
+from pairscore.model.fit import Fit
 
 FEW_ITEMS = 50  # below which item-robust intervals come with a warning
 OTHER_JUDGES = "allow for other items and other judges"
@@ -28,7 +29,7 @@ def allow_for_judges(data: Comparisons, settings: Settings) -> Settings:
         return settings
     kind = "items"
     if data.judge is not None and settings.method == "mle":
-        from pairscore.effects.judge_panel import panel_of
+        from pairscore.effects.judges import panel_of
 
         kind = "items+judges" if panel_of(data).is_enough else "items"
     return replace(settings, inference=kind)
@@ -43,8 +44,8 @@ def judge_facts(fit_data: TableData, result: Estimate) -> dict[str, Any]:
     data = fit_data.comparisons
     if data.judge is None or settings.inference is None:
         return {}
-    from pairscore.effects.judge_panel import panel_of
     from pairscore.effects.judge_tastes import judge_tastes
+    from pairscore.effects.judges import panel_of
 
     panel = panel_of(data)
     if not panel.n_judges:

@@ -9,7 +9,8 @@ import numpy as np
 from pairscore.core.normal_average import averaged_probabilities
 from pairscore.data.items import Items
 from pairscore.display import html_text, plural
-from pairscore.estimators.results import Fit, KnownItems
+from pairscore.effects.item_effects import KnownItems
+from pairscore.model.fit import Fit
 from pairscore.model.item_lookup import ItemRows, known_items, refuse_unknown_abilities
 from pairscore.model.predict import (
     FAR,

@@ -34,10 +34,11 @@ from pairscore.data.tables import (
     to_array,
 )
 from pairscore.display import first_few, plural
+from pairscore.effects.item_effects import KnownItems
 from pairscore.errors import BadEntriesError, PairscoreError, warn_caller
-from pairscore.estimators.results import Fit, KnownItems
 from pairscore.files.faults import all_faults
 from pairscore.messages import Setting
+from pairscore.model.fit import Fit
 
 ID_KINDS = (str, int, np.integer)
 

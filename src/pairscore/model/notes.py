@@ -4,8 +4,9 @@ import numpy as np
 
 from pairscore.display import first_few, plural
 from pairscore.errors import CollinearFeaturesWarning
-from pairscore.estimators.results import Estimate, Fit, Note
+from pairscore.estimators.estimate import Estimate, Note
 from pairscore.model.categories import shown_coefficients
+from pairscore.model.fit import Fit
 
 
 def feature_notes(fit: Fit, result: Estimate) -> list[Note]:

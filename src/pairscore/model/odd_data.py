@@ -12,7 +12,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.display import first_few, plural
 from pairscore.errors import AlikeNamesWarning, OneSidedWarning
-from pairscore.estimators.results import Note
+from pairscore.estimators.estimate import Note
 
 FEWEST_DECIDED = 20  # comparisons, below which one side may win all by chance
 ONE_SIDED = 0.99  # share of decided comparisons, from which on a side wins them all but for slips

@@ -12,8 +12,9 @@ from typing import Protocol
 import numpy as np
 
 from pairscore.core.moments import feature_range
-from pairscore.core.whitening import SMALLEST_SHARE, Basis
-from pairscore.estimators.results import OPEN_SHARE, Estimate, Fit
+from pairscore.core.whitening import OPEN_SHARE, SMALLEST_SHARE, Basis
+from pairscore.estimators.estimate import Estimate
+from pairscore.model.fit import Fit
 
 MOST_NAMED_FEATURES = 3  # features that a group is named by: 'year=2001, site=4'
 N_PROJECTIONS = 3  # of many open directions; by chance two groups do not agree in all of them

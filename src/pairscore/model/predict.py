@@ -10,7 +10,8 @@ from pairscore.core.normal_average import averaged_probabilities
 from pairscore.core.ties import OutcomeLaw
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
-from pairscore.estimators.results import Fit, ItemEffects, KnownItems
+from pairscore.effects.item_effects import ItemEffects, KnownItems
+from pairscore.model.fit import Fit
 from pairscore.model.item_lookup import known_items, refuse_unknown_abilities
 
 Outcomes = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.quantiles import scheffe_width
+from pairscore.core.whitening import OPEN_SHARE
 from pairscore.data.items import Items, feature_keys, table_like
+from pairscore.effects.item_effects import KnownItems
 from pairscore.errors import PairscoreError
 from pairscore.estimators.recession import MOST_CONTRASTS
-from pairscore.estimators.results import OPEN_SHARE, Fit, KnownItems
+from pairscore.model.fit import Fit
 from pairscore.model.item_lookup import refuse_unknown_abilities
 from pairscore.model.open_directions import OpenPart, named_groups, without_open_part
 from pairscore.model.predict import contrast_errors, linear_scores

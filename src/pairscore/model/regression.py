@@ -16,9 +16,10 @@ from pairscore.data.items import Items, with_features
 from pairscore.data.tables import as_frame, to_array
 from pairscore.data.votes import Votes, check_amounts
 from pairscore.display import plural
+from pairscore.effects.item_effects import KnownItems
 from pairscore.errors import PairscoreError
+from pairscore.estimators.estimate import Note
 from pairscore.estimators.information_criteria import CRITERIA, kept_likelihood
-from pairscore.estimators.results import Fit, KnownItems, Note, kept_types
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.contrasts import (
     Contrast,
@@ -29,7 +30,8 @@ from pairscore.model.contrasts import (
     shown_coef_and_errors,
 )
 from pairscore.model.file import ModelFile, load_model, save_model
-from pairscore.model.fit import fit_comparisons, number_item_groups
+from pairscore.model.fit import Fit, kept_types
+from pairscore.model.fit_comparisons import fit_comparisons, number_item_groups
 from pairscore.model.item_differences import Difference, item_difference, pair_differences
 from pairscore.model.item_lookup import (
     ItemRows,
@@ -212,7 +214,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return "result_" in vars(self)
 
     def __getattr__(self, name: str) -> Any:
-        """What the fit found: every value of :class:`~pairscore.estimators.results.Fit`."""
+        """What the fit found: every value of :class:`~pairscore.model.fit.Fit`."""
         if name in FITTED and "result_" in vars(self):
             fit = self.result_
             if name in OF_LIKELIHOOD:

@@ -12,7 +12,7 @@ from pairscore.core.ties import OutcomeLaw
 from pairscore.data.items import Items, table_like
 from pairscore.display import first_few
 from pairscore.errors import PairscoreError
-from pairscore.estimators.results import Fit
+from pairscore.model.fit import Fit
 from pairscore.model.item_lookup import refuse_unknown_abilities
 from pairscore.model.predict import item_scores
 

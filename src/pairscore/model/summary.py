@@ -10,7 +10,6 @@ import numpy as np
 from pairscore.core.quantiles import interval_width, p_in_words, z_and_p
 from pairscore.data.recipe import recipe_of
 from pairscore.display import first_few, html_text, text_table
-from pairscore.estimators.results import Fit
 from pairscore.model.categories import CategoryTerm, shown_coefficients
 from pairscore.model.contrasts import (
     PARTLY,
@@ -19,6 +18,7 @@ from pairscore.model.contrasts import (
     effect_intervals,
     statistic_name,
 )
+from pairscore.model.fit import Fit
 from pairscore.model.inference import intervals_in_words
 from pairscore.model.item_lookup import items_of_fit
 from pairscore.model.odd_data import FEWEST_OF_ITEM

@@ -13,9 +13,10 @@ from pairscore.data.repeats import refuse_repeated
 from pairscore.data.vote_columns import check_names, rename_votes
 from pairscore.data.votes import PER_ROW, Votes, read_votes
 from pairscore.errors import PairscoreError
-from pairscore.estimators.results import Fit, Note
+from pairscore.estimators.estimate import Note
 from pairscore.estimators.settings import Settings
-from pairscore.model.fit import fit_comparisons
+from pairscore.model.fit import Fit
+from pairscore.model.fit_comparisons import fit_comparisons
 from pairscore.parallel import ALONE, Workers
 
 

@@ -21,11 +21,12 @@ from queue import SimpleQueue
 from typing import Any
 
 from pairscore import __version__
+from pairscore.choices import METHODS
 from pairscore.display import plural
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import write_whole
 from pairscore.paper import experiments, scenarios
-from pairscore.paper.experiments import METHODS, PANELS
+from pairscore.paper.experiments import PANELS
 from pairscore.paper.page import Work, calibration_seconds, page_settings, write_page
 from pairscore.paper.rows import csv_text, with_numbers
 from pairscore.parallel import Progress, nobody, start_process

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from pairscore import __version__
+from pairscore.choices import METHODS
 from pairscore.core.links import get_link
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import read_items
 from pairscore.metrics import angle
 from pairscore.model.regression import RankRegression
-from pairscore.paper.experiments import METHODS, paper_comparisons, seed_of
+from pairscore.paper.experiments import seed_of
+from pairscore.planning.planner import paper_comparisons
 from pairscore.theory.decomposition import Decomposition, decompose, decomposition_rows
 from pairscore.theory.integrals import spread_for_noise
 from pairscore.theory.population import Population

@@ -14,5 +14,5 @@ Start with ``facts``: everything that the page shows, as plain values.
     page       fills the templates ``report.html.j2`` and ``sections/``, which have all other text
 
 Imports: display, passwords, errors, choices, metrics, parallel, data, files, core, estimators,
-model, theory, evaluation, planning, messages.
+effects, model, theory, evaluation, planning, messages.
 """

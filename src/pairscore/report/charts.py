@@ -28,7 +28,8 @@ from pairscore.report.words import (
 
 if TYPE_CHECKING:
     from pairscore.estimators.ridge_choice import RidgeCurve
-    from pairscore.report.facts import CalibrationBin, Coefficient, Effect, TieRate
+    from pairscore.evaluation.measures import CalibrationBin
+    from pairscore.report.facts import Coefficient, Effect, TieRate
     from pairscore.report.items import Bar, RankedItem
     from pairscore.report.judges import Judge
     from pairscore.report.prospects import Prospect

@@ -20,10 +20,10 @@ from pairscore.core.quantiles import chi_square_p, wald
 from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import first_few, word_list
+from pairscore.effects.judges import REACH
 from pairscore.errors import PairscoreWarning, SeparatedFeaturesWarning, UnbeatenItemsWarning
 from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, pairing_of_data
-from pairscore.estimators.results import REACH
 from pairscore.evaluation.residuals import expected_outcomes
 from pairscore.evaluation.settings_search import IN_WORDS
 from pairscore.model.regression import RankRegression

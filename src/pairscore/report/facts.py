@@ -20,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import PairscoreError, PairscoreWarning
-from pairscore.estimators.results import Fit
 from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.settings import Wording
 from pairscore.evaluation.measures import CalibrationBin, calibration_bins
 from pairscore.model.contrasts import WITH_RIDGE, effect_intervals
+from pairscore.model.fit import Fit
 from pairscore.model.regression import RankRegression
 from pairscore.model.score_scales import ScoreScale, average_line, scale_of
 from pairscore.model.summary import Summary

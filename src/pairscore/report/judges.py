@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from pairscore.data.comparisons import Comparisons
-from pairscore.estimators.results import REACH, Judges
+from pairscore.effects.judges import REACH, Judges
 from pairscore.model.regression import RankRegression
 from pairscore.report.checks import CANNOT_TELL, POWER, SIDE_Z, Check, again
 from pairscore.report.words import number_of

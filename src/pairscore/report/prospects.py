@@ -10,8 +10,8 @@ from scipy.special import ndtr, ndtri
 
 from pairscore.core.moments import moments
 from pairscore.data.comparisons import Comparisons
+from pairscore.effects.judges import REACH
 from pairscore.errors import PairscoreError
-from pairscore.estimators.results import REACH
 from pairscore.model.item_lookup import known_items
 from pairscore.model.regression import RankRegression
 from pairscore.planning.planner import correlation_eigenvalues

@@ -12,10 +12,11 @@ from pairscore.core.sums import share_of
 from pairscore.errors import PairscoreError
 from pairscore.estimators.checks import refuse_lost_digits, refuse_too_many_features, refuse_weights
 from pairscore.estimators.closed_form import fit_closed_form
+from pairscore.estimators.estimate import Estimate, Note
 from pairscore.estimators.likelihood import fit_likelihood
-from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
-from pairscore.model.fit import keep_estimate, without_decisions
+from pairscore.model.fit import Fit
+from pairscore.model.fit_comparisons import keep_estimate, without_decisions
 from pairscore.model.inference import choose_inference
 from pairscore.model.notes import feature_notes, side_notes
 from pairscore.model.odd_data import alike_notes, extreme_items, one_sided_notes

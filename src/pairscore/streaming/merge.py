@@ -32,6 +32,7 @@ from pairscore.estimators.closed_form_covariance import (
     guard_variance,
     meat_net_of,
 )
+from pairscore.estimators.estimate import Estimate
 from pairscore.estimators.information_criteria import Likelihood, no_likelihood
 from pairscore.estimators.likelihood import (
     Optimum,
@@ -41,10 +42,9 @@ from pairscore.estimators.likelihood import (
 )
 from pairscore.estimators.null_space import never_differing_in_sums
 from pairscore.estimators.pair_sums import Meat
-from pairscore.estimators.results import Estimate
 from pairscore.estimators.ridge import ridge_is_weak
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
-from pairscore.model.fit import fit_of, without_decisions
+from pairscore.model.fit_comparisons import fit_of, without_decisions
 from pairscore.model.inference import choose_inference
 from pairscore.model.notes import feature_notes, side_notes
 from pairscore.model.provenance import record_of

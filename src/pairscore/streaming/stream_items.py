@@ -38,10 +38,10 @@ from pairscore.data.tables import ID_COLUMN, Column, Columns, as_frame, column_o
 from pairscore.display import did_you_mean, first_few, shown
 from pairscore.errors import ColumnFoundWarning, PairscoreError, warn_caller
 from pairscore.estimators.item_table import ItemTable, PerItem
-from pairscore.estimators.results import Fit
 from pairscore.files.numbers import ANY_NUMBER, NUMERIC_SHARE
 from pairscore.files.partitions import FilePartition, Partition, import_arrow, is_text, partitions
 from pairscore.files.tables import composed, without_blanks
+from pairscore.model.fit import Fit
 from pairscore.model.open_directions import ComparedItems, ComparedRows, OpenPart
 from pairscore.model.predict import fitted_scores, linear_scores
 from pairscore.streaming.batches import BatchLayout, located
