@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from pairscore import Comparisons, RankRegression
-from pairscore.estimators.fit_data import TableData
+from pairscore.estimators.table_data import TableData
 
 N_VOTES, N_NEW = 200_000, 100
 CASES = {  # items, features, settings

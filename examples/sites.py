@@ -15,7 +15,8 @@ import numpy as np
 
 from pairscore import RankRegression, load
 from pairscore.streaming.merge import merge_files
-from pairscore.streaming.sites import save_round, save_site, site_round, site_sums
+from pairscore.streaming.rounds import save_round, site_round
+from pairscore.streaming.sites import save_site, site_sums
 
 FEATURES = ("age", "pressure", "oxygen")
 BETA = np.array([0.8, 0.5, -1.0])

@@ -20,7 +20,8 @@ from pairscore import Comparisons, PairscoreError, RankRegression, fit_stream, l
 from pairscore.streaming import first_pass, stream_data
 from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.merge import merge_files, merge_sites
-from pairscore.streaming.sites import save_round, save_site, site_round, site_sums
+from pairscore.streaming.rounds import save_round, site_round
+from pairscore.streaming.sites import save_site, site_sums
 from tests import forged
 from tests.streaming.studies import draw, write
 from tests.streaming.test_sites import site

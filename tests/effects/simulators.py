@@ -11,7 +11,7 @@ from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.effects.design import prepare_fit
 from pairscore.effects.expectation_propagation import propagate, start_posterior
 from pairscore.effects.maximum_likelihood import maximise_rows
-from pairscore.estimators.fit_data import TableData
+from pairscore.estimators.table_data import TableData
 
 BETA = np.array([1.0, -0.5, 0.7])
 EFFECTS = RankRegression(item_effects=True)

@@ -20,8 +20,8 @@ from pairscore.errors import (
     PairscoreWarning,
     SeparationWarning,
 )
-from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData
 from pairscore.files.tables import read_table
 from tests.effects.simulators import BETA, full_votes, judged_votes
 from tests.estimators.test_outside_results import DATA

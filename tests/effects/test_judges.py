@@ -14,7 +14,8 @@ from pairscore.report.facts import report_facts
 from pairscore.report.page import report_html
 from pairscore.streaming.fit_stream import fit_stream
 from pairscore.streaming.merge import merge_rounds, merge_sites
-from pairscore.streaming.sites import site_round, site_sums
+from pairscore.streaming.rounds import site_round
+from pairscore.streaming.sites import site_sums
 from tests.limits import CHANCE
 from tests.report.conftest import text_of
 from tests.test_plots import drawn_rows

@@ -7,16 +7,10 @@ import pytest
 from pairscore import Comparisons
 from pairscore.core.links import get_link
 from pairscore.core.sums import Range
-from pairscore.estimators.fit_data import (
-    Along,
-    Cut,
-    Gains,
-    Selection,
-    TableData,
-    leverage_whitener,
-)
+from pairscore.estimators.fit_data import Along, Cut, Gains, Selection, leverage_whitener
 from pairscore.estimators.ridge import WEAK_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData
 from tests.hard_designs import NAMES, draw
 from tests.laws import GaussianStudy
 

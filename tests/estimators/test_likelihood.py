@@ -12,7 +12,6 @@ from pairscore import Comparisons, RankRegression
 from pairscore.core.links import get_link
 from pairscore.core.whitening import whitening_basis
 from pairscore.errors import NotConvergedWarning, SeparationWarning
-from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import (
     ConjugateGradients,
     FormedHessian,
@@ -22,6 +21,7 @@ from pairscore.estimators.likelihood import (
     hessian_at,
     maximise,
 )
+from pairscore.estimators.table_data import TableData
 from tests.hard_designs import NAMES, draw
 from tests.laws import GaussianStudy
 from tests.limits import fair_squares

@@ -5,9 +5,9 @@ import pytest
 
 from pairscore import Comparisons, PairscoreWarning, RankRegression
 from pairscore.core.links import get_link
-from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.null_space import never_differing, null_directions, open_in_few
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData
 from tests.hard_designs import NAMES, draw
 
 POOLED = Settings("pooled", get_link("logit"))

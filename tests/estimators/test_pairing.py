@@ -9,8 +9,8 @@ from scipy.stats import binom, kstest
 
 from pairscore import Comparisons, RankRegression, angle
 from pairscore.errors import CollinearFeaturesWarning, PairsNotRandomWarning
-from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.pairing import pairing_of_data
+from pairscore.estimators.table_data import TableData
 from tests.laws import GaussianStudy
 from tests.limits import CHANCE
 

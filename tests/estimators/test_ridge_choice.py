@@ -17,7 +17,6 @@ from pairscore.core.pair_graph import aggregate_pairs
 from pairscore.data.folds import assign_folds
 from pairscore.errors import OutlyingItemsWarning
 from pairscore.estimators.closed_form import feature_covariance, link_scale
-from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.ridge_choice import (
     COINS,
     LARGEST_LOSS,
@@ -38,6 +37,7 @@ from pairscore.estimators.ridge_choice import (
     ridges,
 )
 from pairscore.estimators.settings import check_settings
+from pairscore.estimators.table_data import TableData
 from pairscore.model.fit_comparisons import fit_comparisons
 from pairscore.parallel import Workers
 from tests.limits import largest_mean

@@ -21,10 +21,10 @@ from pairscore.errors import (
     SeparationWarning,
 )
 from pairscore.estimators.closed_form import fit_closed_form
-from pairscore.estimators.closed_form_covariance import ClosedFormEquations, ScaledClosedForm
-from pairscore.estimators.fit_data import TableData
+from pairscore.estimators.closed_form_errors import ClosedFormEquations, ScaledClosedForm
 from pairscore.estimators.pair_sums import sum_equations
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData
 from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study
 from tests.laws import GaussianStudy
 from tests.limits import CHANCE
@@ -87,7 +87,7 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side, mo
         captured["jacobian"] = jacobian
         return sandwich(jacobian, *rest)
 
-    monkeypatch.setattr("pairscore.estimators.closed_form_covariance.sandwich", spy)
+    monkeypatch.setattr("pairscore.estimators.closed_form_errors.sandwich", spy)
     data, _ = Comparisons.from_frames(X, frame, covariance_items=np.arange(4000, 8000))
     fitted = fit_closed_form(
         TableData(data, side), Settings(method, get_link("logit"), side_effect=side)

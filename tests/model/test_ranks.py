@@ -11,7 +11,8 @@ from scipy.stats import chi2, norm
 from pairscore import PairscoreError, RankRegression
 from pairscore.errors import PairscoreWarning
 from pairscore.model.predict import linear_scores
-from pairscore.model.ranks import rank_intervals_by_pieces, rank_pieces
+from pairscore.model.rank_intervals import rank_intervals_by_pieces
+from pairscore.model.ranks import rank_pieces
 from tests.data.conftest import every_table, study
 
 METHODS = ("split", "pooled", "paired", "mle")
@@ -134,7 +135,7 @@ def test_ranks_are_shared_as_in_competitions(monkeypatch):
     """Also where rank intervals are scaled up from some of the items, a shared rank stays within
     its interval.
     """
-    monkeypatch.setattr("pairscore.model.ranks.REFERENCE_ITEMS", 7)
+    monkeypatch.setattr("pairscore.model.rank_intervals.REFERENCE_ITEMS", 7)
     model = fitted(n_comparisons=4000)[1]
     ranking = model.rank(
         np.repeat([[12.0, 0.0, -3.0], [11.0, 0.0, -3.0], [8.0, 0.0, -3.0]], [1, 20, 4], axis=0)
@@ -165,7 +166,7 @@ def test_many_items_are_ranked_against_some_and_come_close(monkeypatch):
     n, reference = 1500, 300
     many = new_items(n)
     exact = model.rank(many)
-    monkeypatch.setattr("pairscore.model.ranks.REFERENCE_ITEMS", reference)
+    monkeypatch.setattr("pairscore.model.rank_intervals.REFERENCE_ITEMS", reference)
     close = model.rank(many)
     quantile = norm.isf(1e-4 / (4 * n))
     for column in ("rank_low", "rank_high"):
@@ -338,7 +339,7 @@ def test_rank_gives_ids_best_first(table):
 @pytest.mark.parametrize("size", [1, 7, 64, 10_000])
 def test_pieces_of_any_size_are_ranked_as_the_whole(monkeypatch, size, inference):
     # so that not everybody is compared with everybody
-    monkeypatch.setattr("pairscore.model.ranks.REFERENCE_ITEMS", 50)
+    monkeypatch.setattr("pairscore.model.rank_intervals.REFERENCE_ITEMS", 50)
     rng = np.random.default_rng(size)
     values = rng.normal(size=(200, 3)).round(1)
     votes = rng.integers(0, 200, (900, 2))

@@ -8,7 +8,8 @@ import pytest
 from pairscore import Comparisons, RankRegression, fit_stream, load
 from pairscore.errors import PairscoreWarning
 from pairscore.streaming.merge import merge_rounds, merge_sites
-from pairscore.streaming.sites import site_round, site_sums
+from pairscore.streaming.rounds import site_round
+from pairscore.streaming.sites import site_sums
 
 UNITS = (1e-3, 7.3, 1e3)
 INFERENCE = ("items", "model", None)

@@ -23,7 +23,7 @@ from pairscore.planning.planner import (
     solve,
 )
 from pairscore.planning.text import plan_text
-from pairscore.theory.direction_error import wrong_sign
+from pairscore.theory.direction_variance import wrong_sign
 from pairscore.theory.integrals import spread_for_noise
 from pairscore.theory.predicted_error import ErrorLaw, predict_error
 from tests.planning.conftest import (

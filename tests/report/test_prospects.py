@@ -18,7 +18,7 @@ from pairscore.report.prospects import (
     misordered_by_intervals,
     prospects,
 )
-from pairscore.theory.direction_error import LabelLaw, wrong_sign
+from pairscore.theory.direction_variance import LabelLaw, wrong_sign
 from pairscore.theory.integrals import spread_for_noise
 from tests.limits import largest_mean
 from tests.report.conftest import assert_whole, draw_coins, draw_study, read_comparisons

@@ -15,7 +15,7 @@ from pairscore import PairscoreError, fit_stream
 from pairscore.files.partitions import partitions
 from pairscore.model import predict
 from pairscore.streaming import stream_items
-from pairscore.streaming.connect import connected
+from pairscore.streaming.engine_addresses import connected
 from tests.streaming.studies import (
     assert_same_fit,
     draw,

@@ -14,7 +14,8 @@ from pairscore.core.pair_graph import tally
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, read_items
 from pairscore.data.votes import Votes
-from pairscore.estimators.fit_data import Along, TableData
+from pairscore.estimators.fit_data import Along
+from pairscore.estimators.table_data import TableData
 from pairscore.files.partitions import TablePartition
 from pairscore.streaming import stream_data
 from pairscore.streaming.batches import Batch, BatchLayout, BatchReader, NumberedPart, ids_only

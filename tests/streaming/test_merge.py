@@ -7,7 +7,8 @@ import pytest
 
 from pairscore import PairscoreError, RankRegression, load
 from pairscore.streaming.merge import merge_files, merge_rounds, merge_sites
-from pairscore.streaming.sites import save_round, save_site, site_round, site_sums
+from pairscore.streaming.rounds import save_round, site_round
+from pairscore.streaming.sites import save_site, site_sums
 from tests.streaming.test_sites import site, together
 
 pytestmark = pytest.mark.filterwarnings("ignore")

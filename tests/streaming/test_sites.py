@@ -9,17 +9,9 @@ from hypothesis import strategies as st
 from pairscore import PairscoreError, RankRegression
 from pairscore.errors import OneSidedWarning
 from pairscore.streaming.merge import at_scale, merge_files, merge_rounds, merge_sites
+from pairscore.streaming.rounds import SCALES, Point, point_of, save_round, site_round
 from pairscore.streaming.site_files import read_sums_file
-from pairscore.streaming.sites import (
-    SCALES,
-    Point,
-    SiteSums,
-    point_of,
-    save_round,
-    save_site,
-    site_round,
-    site_sums,
-)
+from pairscore.streaming.sites import SiteSums, save_site, site_sums
 from pairscore.streaming.stream_data import StreamData
 from tests import forged
 from tests.streaming.studies import draw

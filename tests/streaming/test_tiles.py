@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from pairscore import Comparisons, PairscoreError
 from pairscore.core.links import get_link
 from pairscore.core.scale import NO_RIDGE
-from pairscore.estimators.closed_form_covariance import ClosedFormEquations, ScaledClosedForm
-from pairscore.estimators.fit_data import CountTask, Cut, Selection, TableData, WholeBlock
+from pairscore.estimators.closed_form_errors import ClosedFormEquations, ScaledClosedForm
+from pairscore.estimators.fit_data import CountTask, Cut, Selection, WholeBlock
 from pairscore.estimators.likelihood import LikelihoodEquations
 from pairscore.estimators.null_space import PlacesTask
 from pairscore.estimators.pair_sums import NoSums, PairTask
+from pairscore.estimators.table_data import TableData
 from pairscore.streaming.batches import Batch, NumberedPart
 from pairscore.streaming.engines import LocalEngine
 from pairscore.streaming.scratch import shared_folder

@@ -20,7 +20,7 @@ from pairscore import PairscoreError, Population, RankRegression, angle, predict
 from pairscore.choices import METHODS
 from pairscore.metrics import kendall_distance
 from pairscore.theory import predicted_error as theory
-from pairscore.theory.direction_error import (
+from pairscore.theory.direction_variance import (
     WIDEST_SPREAD,
     StudySize,
     wrong_sign,

@@ -77,7 +77,7 @@ def compare(
     are tested on known items only.
     """
     from pairscore.data.splitters import ItemKFold
-    from pairscore.estimators.fit_data import TableData
+    from pairscore.estimators.table_data import TableData
     from pairscore.evaluation.compare import compare as compare_models
 
     first, others, given = study_tables(items, comparisons, given)

@@ -270,8 +270,9 @@ def fit_study(
 
     What was tried is printed.
     """
+    from pairscore.estimators.ridge_choice import number_item_groups
     from pairscore.estimators.settings import DEFAULTS, check_settings
-    from pairscore.model.fit_comparisons import fit_comparisons, number_item_groups
+    from pairscore.model.fit_comparisons import fit_comparisons
     from pairscore.parallel import Workers
 
     data, groups = study.comparisons, study.groups

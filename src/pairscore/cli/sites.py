@@ -109,7 +109,8 @@ def write_sums(
 ) -> None:
     """Make the sums of a site, or those at a merged model, and write them."""
     from pairscore.model.regression import load
-    from pairscore.streaming.sites import save_round, save_site, site_round, site_sums
+    from pairscore.streaming.rounds import save_round, site_round
+    from pairscore.streaming.sites import save_site, site_sums
 
     common = columns_given(given) | {name: given[name] for name in ("allow_small", "memory")}
     with stage("Adding up"), collect_warnings() as texts:

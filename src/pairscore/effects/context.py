@@ -29,8 +29,8 @@ from pairscore.effects.expectation_propagation import Posterior
 from pairscore.effects.maximum_likelihood import RowsMaximum
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import PairscoreError
-from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.item_table import ItemTable
+from pairscore.estimators.table_data import TableData
 
 LEAST_REST = 0.1  # share of a column within items: with less, its error is three times as wide
 NO_REST = 1e-4  # share that is rounding

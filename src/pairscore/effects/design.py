@@ -18,11 +18,11 @@ from pairscore.effects.linear_predictor import context_column
 from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
 from pairscore.errors import CollinearFeaturesWarning, PairscoreError, SeparationWarning
 from pairscore.estimators.estimate import Estimate, Note
-from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import clip_start, fit_likelihood
-from pairscore.estimators.recession import Recession
 from pairscore.estimators.ridge import SEPARATION_L2
+from pairscore.estimators.separation import Recession
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData
 
 if TYPE_CHECKING:
     from pairscore.model.fit import Fit

@@ -14,10 +14,10 @@ from pairscore.errors import (
     UnbeatenItemsWarning,
 )
 from pairscore.estimators.estimate import Note
-from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.separation import UNBEATEN
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData
 
 
 def bound_abilities(

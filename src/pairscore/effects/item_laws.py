@@ -35,8 +35,8 @@ from pairscore.effects.judge_slopes import Slopes
 from pairscore.effects.maximum_likelihood import RowsMaximum, maximise_rows
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.effects.variance_score import n_shared
-from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData
 
 AT_MAXIMUM = 1e-7  # as `close` of sweeps to a maximum: the next step, which squares it, is rounding
 FEWEST_ABILITIES = 3  # that met two opponents: two have one difference, and no variance

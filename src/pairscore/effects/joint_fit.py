@@ -70,12 +70,11 @@ from pairscore.estimators.estimate import (
     LinearPredictor,
     Note,
 )
-from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.likelihood import fit_likelihood, not_maximised
-from pairscore.estimators.recession import Recession
 from pairscore.estimators.ridge import SEPARATION_L2
-from pairscore.estimators.separation import SIDE, TIE, separation_note
+from pairscore.estimators.separation import SIDE, TIE, Recession, separation_note
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData
 from pairscore.messages import Setting
 
 # Slopes and the rest in turn: slopes have errors of a tenth and more, of which CLOSE is a

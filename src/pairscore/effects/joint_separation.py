@@ -20,11 +20,15 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.effects.design import PreparedFit, make_design, prepare_fit
 from pairscore.effects.maximum_likelihood import RowsMaximum, maximise_rows
 from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
-from pairscore.estimators.fit_data import TableData
-from pairscore.estimators.recession import Recession, explained_by_design, least_certain
 from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak
-from pairscore.estimators.separation import directions_between
+from pairscore.estimators.separation import (
+    Recession,
+    directions_between,
+    explained_by_design,
+    least_certain,
+)
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData
 
 if TYPE_CHECKING:
     from pairscore.model.fit import Fit

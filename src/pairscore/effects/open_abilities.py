@@ -36,9 +36,9 @@ from pairscore.effects.linear_predictor import comparison_scores, effect_columns
 from pairscore.effects.shared_variance import own_variance, shared_variance
 from pairscore.effects.single_comparisons import scale_rows
 from pairscore.estimators.estimate import Estimate
-from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData
 
 if TYPE_CHECKING:
     from pairscore.model.fit import Fit

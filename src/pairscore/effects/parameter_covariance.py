@@ -21,8 +21,9 @@ from pairscore.effects.context import projection_covariance
 from pairscore.effects.expectation_propagation import Posterior
 from pairscore.effects.item_variance import ItemVariance
 from pairscore.effects.single_comparisons import Contributions, SingleComparisons
-from pairscore.estimators.fit_data import TableData, jackknife_of_items
+from pairscore.estimators.fit_data import jackknife_of_items
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData
 
 
 def parameter_covariance(

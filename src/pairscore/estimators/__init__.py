@@ -3,15 +3,15 @@
 Start with ``closed_form``: eqs. 3-4 of the paper.
 
     settings       what the user asked for, checked
-    fit_data       what estimators ask of their data, as sums; a table in memory
+    fit_data       what estimators ask of their data, as sums
+    table_data     the same of comparisons in memory
     item_table     sums over the rows of the item table
     pair_sums      sums over pairs for the covariance of an estimate
     checks         what cannot be fitted
     closed_form    split, pooled and paired: the direction by eq. 3, then its length
-    closed_form_covariance  the covariance of both
+    closed_form_errors  standard errors of both
     likelihood     maximum likelihood, in memory or by passes
-    separation     which comparisons are explained where the likelihood has no maximum
-    recession      what separated comparisons say of the parameters: intervals with open ends
+    separation     where the likelihood has no maximum: what is explained, and open intervals
     null_space     directions in which no two items that met differ
     ridge          what l2 means on a scatter, and beside a likelihood; when it is weak
     ridge_choice   the ridge that predicts comparisons of new or of known items best

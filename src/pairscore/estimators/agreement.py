@@ -10,7 +10,8 @@ from pairscore.core.differences import Differences
 from pairscore.core.sums import share_of
 from pairscore.core.ties import OutcomeLaw
 from pairscore.estimators.estimate import Estimate
-from pairscore.estimators.fit_data import FitData, TableData
+from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.table_data import TableData
 
 
 @dataclass(frozen=True)

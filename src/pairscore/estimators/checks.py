@@ -9,9 +9,10 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import LARGEST_NUMBER
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError
-from pairscore.estimators.fit_data import FitSums, TableData
+from pairscore.estimators.fit_data import FitSums
 from pairscore.estimators.item_table import ItemTable
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData
 
 SURELY_CLEAR = 1e4  # values over differences in a few items, that all digits are left with
 

@@ -29,7 +29,7 @@ from pairscore.core.sums import Sums
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.errors import NotConvergedWarning
 from pairscore.estimators.checks import refuse_few_items
-from pairscore.estimators.closed_form_covariance import (
+from pairscore.estimators.closed_form_errors import (
     ClosedFormEquations,
     ScaledClosedForm,
     closed_covariance,
@@ -47,9 +47,8 @@ from pairscore.estimators.fit_data import Along, FitData, FitSums, jackknife_of_
 from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.pair_sums import sum_equations
 from pairscore.estimators.pairing import pairing_note, pairing_of_data
-from pairscore.estimators.recession import closed_recession
 from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak, ridge_penalty
-from pairscore.estimators.separation import parameter_names, separation_note
+from pairscore.estimators.separation import closed_recession, parameter_names, separation_note
 from pairscore.estimators.settings import Settings
 
 SMALLEST_GUARD = 0.05  # share of a closed form that is never taken for overfitting

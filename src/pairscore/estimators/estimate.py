@@ -10,7 +10,7 @@ from pairscore.core.moments import Spread
 from pairscore.core.whitening import Basis
 from pairscore.errors import PairscoreWarning
 from pairscore.estimators.pairing import Pairing
-from pairscore.estimators.recession import Recession
+from pairscore.estimators.separation import Recession
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:

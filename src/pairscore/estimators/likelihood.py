@@ -43,16 +43,13 @@ from pairscore.estimators.fit_data import (
     FitData,
     FitSums,
     Selection,
-    TableData,
     Tile,
     jackknife_of_items,
-    memory_of,
     parameter_units,
     size_of_information,
 )
 from pairscore.estimators.null_space import open_in_few
 from pairscore.estimators.pair_sums import PairSums, PairTask, sum_equations
-from pairscore.estimators.recession import recession_of, recession_of_side
 from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.separation import (
     SIDE,
@@ -60,12 +57,15 @@ from pairscore.estimators.separation import (
     explained_cut,
     gains_along,
     parameter_names,
+    recession_of,
+    recession_of_side,
     separated_directions,
     separates,
     separation_note,
     unseen,
 )
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData, memory_of
 from pairscore.messages import Piece, Setting
 
 FIRST_SEPARATION_CHECK = 8  # iteration by which a likelihood with a maximum has reached it

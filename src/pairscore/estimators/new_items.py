@@ -25,12 +25,12 @@ from pairscore.core.ties import OutcomeLaw
 from pairscore.display import plural
 from pairscore.errors import ManyFeaturesWarning
 from pairscore.estimators.agreement import linear_predictor
-from pairscore.estimators.closed_form_covariance import residual_factors
+from pairscore.estimators.closed_form_errors import residual_factors
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
     from pairscore.estimators.estimate import Estimate, Note
-    from pairscore.estimators.fit_data import TableData
+    from pairscore.estimators.table_data import TableData
 
 FEWEST_ITEMS = 10  # with fewer, leaving one out says little of new ones
 ITEMS_PER_FEATURE = 10  # with more, new items do about as well as those of the fit

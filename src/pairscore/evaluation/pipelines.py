@@ -20,8 +20,8 @@ from pairscore.data.on_items import OnItems
 from pairscore.data.recipe import Recipe, apply_recipe
 from pairscore.data.vote_columns import ITEM_SETTINGS, NAMED_ROLES
 from pairscore.errors import PairscoreError
-from pairscore.estimators.fit_data import TableData
-from pairscore.estimators.recession import Recession
+from pairscore.estimators.separation import Recession
+from pairscore.estimators.table_data import TableData
 from pairscore.model.fit import Fit
 from pairscore.model.item_differences import Difference, pair_differences
 from pairscore.model.item_lookup import pairs_of_ids, single_item

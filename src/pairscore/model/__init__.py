@@ -17,6 +17,7 @@ Start with ``fit_comparisons``: from comparisons and settings to a ``Fit``, with
     predict           scores, score differences of comparisons, and probabilities
     item_differences  the difference of two items, or of many pairs
     ranks             ranks and scores with intervals
+    rank_intervals    how many others are surely better, and how many surely worse
     score_scales      scales that people read: 0-100, Elo, wins, worth
     summary           the fit in words and numbers
     file              models on disk

@@ -38,8 +38,8 @@ from pairscore.errors import (
 from pairscore.estimators.information_criteria import Likelihood
 from pairscore.estimators.new_items import NewItems
 from pairscore.estimators.pairing import Pairing
-from pairscore.estimators.recession import Recession
 from pairscore.estimators.ridge_choice import RidgeCurve
+from pairscore.estimators.separation import Recession
 from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, Wording, make_settings
 from pairscore.files.archive import (
     ANY_SHAPE,

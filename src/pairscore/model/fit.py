@@ -16,7 +16,7 @@ from pairscore.effects.judges import Judges
 from pairscore.errors import PairscoreError
 from pairscore.estimators.estimate import Note
 from pairscore.estimators.pairing import Pairing
-from pairscore.estimators.recession import Recession
+from pairscore.estimators.separation import Recession
 from pairscore.estimators.settings import Settings, Wording
 
 if TYPE_CHECKING:

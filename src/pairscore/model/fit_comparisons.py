@@ -10,8 +10,6 @@ from pairscore.core.sums import share_of
 from pairscore.core.threads import one_blas_thread
 from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.folds import number_groups
-from pairscore.data.items import Items
 from pairscore.effects.item_effects import ItemEffectsTest
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.agreement import agreement_of, differences_along
@@ -24,7 +22,7 @@ from pairscore.estimators.checks import (
 )
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.estimate import Estimate, Note
-from pairscore.estimators.fit_data import FitData, TableData
+from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.information_criteria import likelihood_of
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.new_items import (
@@ -36,6 +34,7 @@ from pairscore.estimators.new_items import (
 from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.ridge_choice import RidgeCurve, choose_ridge
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData
 from pairscore.model.fit import Fit
 from pairscore.model.inference import (
     allow_for_judges,
@@ -201,35 +200,6 @@ def estimator_of(settings: Settings, has_items: bool = True) -> Estimator:
 
         return fit_with_side
     return fit_likelihood
-
-
-def number_item_groups(item_groups: Any, items: Items | None, settings: Settings) -> np.ndarray:
-    """Number the groups of items that are held out together where the ridge is chosen.
-
-    Parameters
-    ----------
-    item_groups : one label per item (topic, patient), or dict from id to label
-    items : Items
-        All N of them; None for plain differences, which have no groups.
-    settings : Settings
-        With ``l2="auto"``; nothing else holds items out.
-
-    Returns
-    -------
-    ndarray of shape (N,), integer, in the order of first appearance
-    """
-    if items is None:
-        raise PairscoreError(
-            "item_groups are groups of items, and a matrix of differences has none; leave them out."
-        )
-    if not settings.holds_items_out:
-        l2 = "auto-known" if settings.choose_l2 else settings.l2
-        raise PairscoreError(
-            "item_groups are held out together where l2='auto' chooses the ridge, and l2 is"
-            f" {l2!r}; leave them out, or give them to Comparisons.from_frames, whose comparisons"
-            " any l2 takes."
-        )
-    return np.array(number_groups(item_groups, items, np.arange(len(items))))
 
 
 def fit_of(

@@ -9,8 +9,8 @@ from pairscore.display import plural
 from pairscore.errors import FewItemsWarning, PairscoreWarning
 from pairscore.estimators.agreement import linear_predictor
 from pairscore.estimators.estimate import Estimate, Note
-from pairscore.estimators.fit_data import TableData
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import TableData
 from pairscore.model.fit import Fit
 
 FEW_ITEMS = 50  # below which item-robust intervals come with a warning

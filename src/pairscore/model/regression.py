@@ -20,6 +20,7 @@ from pairscore.effects.item_effects import KnownItems
 from pairscore.errors import PairscoreError
 from pairscore.estimators.estimate import Note
 from pairscore.estimators.information_criteria import CRITERIA, kept_likelihood
+from pairscore.estimators.ridge_choice import number_item_groups
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.contrasts import (
     Contrast,
@@ -31,7 +32,7 @@ from pairscore.model.contrasts import (
 )
 from pairscore.model.file import ModelFile, load_model, save_model
 from pairscore.model.fit import Fit, kept_types
-from pairscore.model.fit_comparisons import fit_comparisons, number_item_groups
+from pairscore.model.fit_comparisons import fit_comparisons
 from pairscore.model.item_differences import Difference, item_difference, pair_differences
 from pairscore.model.item_lookup import (
     ItemRows,

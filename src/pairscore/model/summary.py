@@ -23,7 +23,7 @@ from pairscore.model.inference import intervals_in_words
 from pairscore.model.item_lookup import items_of_fit
 from pairscore.model.odd_data import FEWEST_OF_ITEM
 from pairscore.model.predict import item_scores, neutral_chances
-from pairscore.model.ranks import shared_ranks
+from pairscore.model.rank_intervals import shared_ranks
 from pairscore.records import plain, row_records
 
 LAYOUT = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"

@@ -25,7 +25,7 @@ from pairscore.metrics import angle
 from pairscore.model.regression import RankRegression
 from pairscore.paper.rows import interval_factor, jackknife
 from pairscore.planning.planner import paper_comparisons, plan
-from pairscore.theory.direction_error import LabelConstants
+from pairscore.theory.direction_variance import LabelConstants
 from pairscore.theory.integrals import spread_for_noise
 from pairscore.theory.population import Population
 from pairscore.theory.predicted_error import ErrorLaw

@@ -12,10 +12,11 @@ Start with ``fit_stream``.
     scratch       folders for temporary files, here or where all workers can reach them
     progress      how far the passes of a stream are
     engines       map a task over parts and add what comes back, in a fixed order
+    engine_addresses  the engine that an address or a client names
     dask          an engine on Dask
     spark         an engine on Spark
-    connect       the engine at an address
-    sites         sums that sites send: the first, and those at a model of merged sums
+    sites         the first sums that sites send
+    rounds        the sums that they send at a model of merged sums
     site_files    files of sums of sites
     merge         models from sums of sites
 

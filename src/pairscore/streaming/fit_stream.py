@@ -23,7 +23,7 @@ from pairscore.model.odd_data import alike_notes, extreme_items, one_sided_notes
 from pairscore.model.provenance import record_of
 from pairscore.model.regression import RankRegression
 from pairscore.streaming.checkpoint import Checkpoint
-from pairscore.streaming.connect import connected
+from pairscore.streaming.engine_addresses import connected
 from pairscore.streaming.progress import Progress
 from pairscore.streaming.stream_data import (
     StreamData,

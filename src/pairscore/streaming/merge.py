@@ -25,7 +25,7 @@ from pairscore.estimators.closed_form import (
     overfit_guard,
     scale_ridge,
 )
-from pairscore.estimators.closed_form_covariance import (
+from pairscore.estimators.closed_form_errors import (
     ClosedFormSums,
     ScaledClosedForm,
     closed_covariance,
@@ -49,8 +49,7 @@ from pairscore.model.inference import choose_inference
 from pairscore.model.notes import feature_notes, side_notes
 from pairscore.model.provenance import record_of
 from pairscore.model.regression import RankRegression
-from pairscore.streaming.site_files import read_sums_file, refuse_damage
-from pairscore.streaming.sites import (
+from pairscore.streaming.rounds import (
     PAIR_SCALES,
     SCALES,
     ClosedFormRound,
@@ -58,8 +57,9 @@ from pairscore.streaming.sites import (
     Point,
     RoundSums,
     ScaleSums,
-    SiteSums,
 )
+from pairscore.streaming.site_files import read_sums_file, refuse_damage
+from pairscore.streaming.sites import SiteSums
 
 CLOSE = 1e-13  # gap to the maximum, per comparison, at which rounds may end
 LONGEST_STEP = 6.0  # of score differences, in the mean square: beyond it a link is flat

@@ -41,13 +41,12 @@ from pairscore.estimators.fit_data import (
     Block,
     CountTask,
     Gains,
-    ItemSums,
     PairCounts,
     ScoreSums,
     Selection,
-    TableData,
 )
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.table_data import ItemSums, TableData
 from pairscore.files.partitions import (
     PARTITION_ROWS,
     REASON_LENGTH,

@@ -4,7 +4,7 @@ Start with ``population``: the law of the paper's section 7.
 
     population       the law of items and labels, to read constants off and to draw from
     predicted_error  the error of a study that is not made yet
-    direction_error  the variance of that error in one direction
+    direction_variance  the variance of that error in one direction
     integrals        averages of a link over normal items, on which both rest
     bound            Theorem 1, with its ten terms
     decomposition    the error of a simulated study, split by its sources
@@ -20,7 +20,7 @@ from typing import Any
 _NAMES = {
     "bound": "theorem_bound simplified_log_bound smallest_log_n_items",
     "decomposition": "Decomposition decompose decomposition_rows",
-    "direction_error": "LabelLaw label_constants",
+    "direction_variance": "LabelLaw label_constants",
     "integrals": "agreement_excess closed_form_length eta fisher_information flip_probability kappa"
     " length_information mean_derivative spread_for_noise win_excess",
     "population": "Population",

@@ -18,7 +18,7 @@ from pairscore.choices import METHODS
 from pairscore.core.links import Link
 from pairscore.display import plural
 from pairscore.errors import PairscoreError, is_real
-from pairscore.theory.direction_error import (
+from pairscore.theory.direction_variance import (
     WIDEST_SPREAD,
     LabelConstants,
     LabelLaw,

@@ -13,8 +13,7 @@ from scipy.stats import norm, poisson
 
 from pairscore import Population, RankRegression
 from pairscore.choices import METHODS
-from pairscore.theory import direction_error
-from pairscore.theory.direction_error import (
+from pairscore.theory.direction_variance import (
     LabelConstants,
     LabelLaw,
     StudySize,
@@ -390,5 +389,5 @@ def test_three_points_stand_for_many_exposures(monkeypatch):
         return [direction_variance(law, size, method) for method in ("pooled", "paired", "mle")]
 
     few = variances()
-    monkeypatch.setattr(direction_error, "MANY", 1e6)
+    monkeypatch.setattr(module, "MANY", 1e6)
     np.testing.assert_allclose(few, variances(), rtol=1e-4)

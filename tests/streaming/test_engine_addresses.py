@@ -3,7 +3,7 @@
 import pytest
 
 from pairscore import PairscoreError
-from pairscore.streaming.connect import connected
+from pairscore.streaming.engine_addresses import connected
 from pairscore.streaming.engines import LocalEngine
 
 
