@@ -11,6 +11,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm, poisson
 
+import pairscore.theory.direction_variance as module
 from pairscore import Population, RankRegression
 from pairscore.choices import METHODS
 from pairscore.theory.direction_variance import (
