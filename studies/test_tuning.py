@@ -1,4 +1,4 @@
-"""What the constants of a fit with item effects are worth: half and twice of each.
+"""What the constants of item effects and of slopes of judges are worth: half and twice of each.
 
 Studies of 60 to 800 items, of every kind of graph. No estimate may move by a visible share of its
 own error, so that none of these constants is a choice that a user would have to know of; the table
@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from pairscore import Comparisons, RankRegression
-from pairscore.effects import belief_propagation, expectation_propagation, item_variance
+from pairscore.effects import (
+    belief_propagation,
+    expectation_propagation,
+    item_variance,
+    judge_slopes,
+)
 from studies.test_many_items import draw_study
 
 CELLS = [
@@ -33,7 +38,7 @@ CONSTANTS = {
     ),
 }
 NAMED = [(module, name) for module, names in CONSTANTS.items() for name in names]
-MOST_SHARES = {"SLOW": 1.0, "MOST_LAG": 0.75}  # twice as much is not possible
+MOST_SHARES = {"SLOW": 1.0, "MOST_LAG": 0.75, "SWINGS_ON": 1.0}  # twice as much is not possible
 TINY = 1e-3  # sigma^2 below which effects are none
 
 
@@ -88,3 +93,65 @@ def test_half_or_twice_of_a_constant_moves_no_estimate(
     assert coef < 0.1
     assert sigma2 < 0.25
     assert ends < 0.5
+
+
+# -- slopes of judges ------------------------------------------------------------------------------
+
+# judges, their comparisons each, spread of log slopes, whether some are opposed, item effects
+PANELS = [
+    (12, 60, 0.4, False, False),
+    (40, 15, 0.4, False, False),
+    (6, 200, 0.1, False, False),
+    (15, 60, 0.8, True, False),
+    (12, 100, 0.4, False, True),
+    (10, 100, 0.6, True, True),
+]
+OF_SLOPES = ("N_SPREADS", "LEAST_KNOWN", "LONGEST_STEP", "SWINGS_ON", "LEAST_DAMPING")
+
+
+def fit_to_panel(panel):
+    n_judges, each, spread, opposed, has_effects = panel
+    rng = np.random.default_rng([10, PANELS.index(panel)])
+    n = 80
+    X = rng.normal(size=(n, 3))
+    score = X @ [1.0, -0.5, 0.0] + 0.8 * has_effects * rng.normal(size=n)
+    judge = np.repeat(np.arange(n_judges), each)
+    left = rng.integers(0, n, len(judge))
+    right = (left + rng.integers(1, n, len(judge))) % n
+    slope = np.exp(spread * rng.normal(size=n_judges))
+    if opposed:
+        slope[:2] *= -1
+    chance = 1 / (1 + np.exp(-slope[judge] * (score[left] - score[right])))
+    outcome = np.where(rng.random(len(judge)) < chance, 1, -1)
+    data = Comparisons(X, left, right, outcome, judge=judge)
+    return RankRegression(judge_slopes=True, item_effects=has_effects).fit(data)
+
+
+@pytest.fixture(scope="module")
+def usual_panels():
+    return [fit_to_panel(panel) for panel in PANELS]
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+@pytest.mark.parametrize("name", OF_SLOPES)
+def test_half_or_twice_of_a_constant_moves_no_slope(
+    name, factor, usual_panels, monkeypatch, figures
+):
+    value = factor * getattr(judge_slopes, name)
+    value = int(value) if name == "N_SPREADS" else min(value, MOST_SHARES.get(name, np.inf))
+    monkeypatch.setattr(judge_slopes, name, value)
+    coef, slopes, errors = 0.0, 0.0, 0.0
+    for panel, usual in zip(PANELS, usual_panels, strict=True):
+        found = fit_to_panel(panel)
+        coef = max(coef, np.max(np.abs(found.coef_ - usual.coef_) / usual.std_errors_))
+        before = usual.judges_
+        slopes = max(slopes, np.max(np.abs(found.judges_.slope - before.slope) / before.std_error))
+        errors = max(errors, np.max(np.abs(found.judges_.std_error / before.std_error - 1)))
+    figures(
+        f"judge_slopes.{name} = {value:g}: coefficients, slopes, errors of slopes",
+        ".1, .1 of their errors, 10 %",
+        f"{coef:.4f}, {slopes:.4f}, {errors:.1%}",
+    )
+    assert coef < 0.1
+    assert slopes < 0.1
+    assert errors < 0.1
