@@ -127,6 +127,7 @@ def test_sums_over_blocks_are_those_over_all_pairs(
         if not np.any(data.amount > 0):
             continue
         assert_same_sums(total, task(whole), rounding)
+        assert_same_sums(task(WholeBlock(whole.tile, many_pairs=size)), task(whole), rounding)
 
 
 def tile_at(data, mean):

@@ -27,7 +27,7 @@ from pairscore.core.incidence import item_incidence, pair_incidence
 from pairscore.core.pair_graph import Pairs
 from pairscore.core.passes import neighbour_sums
 from pairscore.core.row_blocks import row_blocks
-from pairscore.core.threads import chunks_of, on_each
+from pairscore.core.threads import chunks_of, on_each, row_chunks
 from pairscore.core.ties import SMALLEST_SHARE
 from pairscore.core.whitening import square_root
 
@@ -132,6 +132,17 @@ class DyadicContributions:
             :, 0
         ]
         return np.hstack([features, self._extra_of_items[rows]])
+
+    def add_to_items(self, t: np.ndarray, own: slice) -> None:
+        """Add t_i of some items (``own``) to sums of these."""
+        _ = self._own, self._extra_of_items, self._to_low  # before threads ask for them
+
+        def one(chunk: slice) -> None:
+            for some in row_blocks(chunk.stop, chunk.start):
+                here = slice(own.start + some.start, own.start + some.stop)
+                t[some] += self.of_items(here)
+
+        on_each(one, row_chunks(own.stop - own.start, t.shape[1]))
 
     def items_meat(self, inflation: np.ndarray) -> np.ndarray:
         """sum_i c_i^2 t_i t_i', c_i the ``inflation`` of each item (N)."""

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from pairscore.core.pair_graph import pair_scatters
-from pairscore.core.row_blocks import row_blocks
 from pairscore.core.sandwich import (
     DyadicContributions,
     PairContributions,
@@ -117,8 +116,7 @@ class PairTask:
             if block.is_whole:
                 of_items += u.items_meat(inflation)
             else:
-                for some in row_blocks(tile.own.stop, tile.own.start):
-                    t[some.start - tile.own.start : some.stop - tile.own.start] += u.of_items(some)
+                u.add_to_items(t, tile.own)
         if not block.is_whole:
             t *= self.inflation[rows, None]
             of_items = t.T @ t
