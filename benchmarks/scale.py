@@ -84,7 +84,7 @@ def direction(folder, threads, method):
     from pairscore.estimators.closed_form import closed_direction
     from pairscore.estimators.settings import check_settings
     from pairscore.streaming.engines import LocalEngine
-    from pairscore.streaming.stream_data import StreamJob, StreamSource
+    from pairscore.streaming.stream_job import StreamJob, StreamSource
 
     names = str(folder / "items.parquet"), str(folder / "comparisons")
     settings = check_settings(method=method, inference=None)

@@ -21,7 +21,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import PairscoreError
-from pairscore.model.regression import weighted
+from pairscore.model.fit_input import weighted
 
 Decided = tuple[np.ndarray, np.ndarray, np.ndarray]
 

@@ -7,7 +7,8 @@ import pytest
 from pairscore import Comparisons
 from pairscore.core.links import get_link
 from pairscore.core.sums import Range
-from pairscore.estimators.fit_data import Along, Cut, Gains, Selection, leverage_whitener
+from pairscore.estimators.fit_data import Along, Cut, Gains, Selection
+from pairscore.estimators.leverage import item_basis
 from pairscore.estimators.ridge import WEAK_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
@@ -249,7 +250,7 @@ def test_the_leverage_of_items_sums_to_the_number_of_features():
     data = make_data()
     Z = data.X - data.item_moments.mean
     for l2, total in ((0.0, 3.0), (1e9, 0.0)):
-        W = leverage_whitener(data, Settings("mle", get_link("logit"), l2=l2))
+        W = item_basis(data, Settings("mle", get_link("logit"), l2=l2)).transform
         leverage = data.tally.exposures * np.sum((Z @ W) ** 2, axis=1)
         assert leverage.sum() == pytest.approx(total, abs=1e-3)
 

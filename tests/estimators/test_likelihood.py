@@ -12,14 +12,13 @@ from pairscore import Comparisons, RankRegression
 from pairscore.core.links import get_link
 from pairscore.core.whitening import whitening_basis
 from pairscore.errors import NotConvergedWarning, SeparationWarning
-from pairscore.estimators.likelihood import (
+from pairscore.estimators.likelihood import clip_start, maximise
+from pairscore.estimators.likelihood_solvers import (
     ConjugateGradients,
     FormedHessian,
     LikelihoodLoss,
     QuasiNewton,
-    clip_start,
     hessian_at,
-    maximise,
 )
 from pairscore.estimators.table_data import TableData
 from tests.hard_designs import NAMES, draw

@@ -7,8 +7,8 @@ from pairscore import Comparisons
 from pairscore.core.links import get_link
 from pairscore.core.scale import NO_RIDGE
 from pairscore.estimators.closed_form_errors import ClosedFormEquations, ScaledClosedForm
-from pairscore.estimators.fit_data import jackknife_of_items
-from pairscore.estimators.likelihood import LikelihoodEquations
+from pairscore.estimators.leverage import jackknife_of_items
+from pairscore.estimators.likelihood_errors import LikelihoodEquations
 from pairscore.estimators.pair_sums import NoSums, sum_equations
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData

@@ -12,7 +12,8 @@ from pairscore import Comparisons, RankRegression, fit_stream
 from pairscore.core.links import get_link
 from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.errors import PairscoreWarning, SeparationWarning
-from pairscore.estimators.likelihood import Curvature, carry_over, fit_likelihood
+from pairscore.estimators.likelihood import fit_likelihood
+from pairscore.estimators.likelihood_errors import Curvature, carry_over
 from pairscore.estimators.separation import Recession, explained_by_design
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from pairscore import RankRegression
-from pairscore.model.item_lookup import read_plain
+from pairscore.model.items_to_score import read_plain
 from tests.model.test_fit import tables
 
 

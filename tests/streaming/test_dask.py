@@ -16,7 +16,7 @@ from pairscore import PairscoreError, fit_stream
 from pairscore.files.partitions import partitions
 from pairscore.streaming import dask, first_pass
 from pairscore.streaming.dask import DaskEngine
-from pairscore.streaming.tiles import Spill
+from pairscore.streaming.spill import Spill
 from tests.dask_cluster import HERE, ROOT, WORKER
 from tests.streaming.cluster import FEW, Checks, Deadly
 from tests.streaming.studies import assert_same_fit, draw, fit_both, write

@@ -10,7 +10,7 @@ import pairscore
 from pairscore import PairscoreError, RankRegression, fit_stream
 from pairscore.errors import CollinearFeaturesWarning, ColumnFoundWarning, SeparationWarning
 from pairscore.streaming import stream_items
-from pairscore.streaming.stream_data import bytes_of
+from pairscore.streaming.stream_job import bytes_of
 from tests.streaming.studies import (
     assert_same_fit,
     draw,

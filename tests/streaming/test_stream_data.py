@@ -17,7 +17,7 @@ from pairscore.streaming import first_pass, tiles
 from pairscore.streaming import scratch as temporary
 from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.first_pass import TallyTask
-from pairscore.streaming.tiles import Spill
+from pairscore.streaming.spill import Spill
 from tests.streaming.studies import draw, in_parts, write
 
 

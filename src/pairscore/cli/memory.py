@@ -55,7 +55,7 @@ def _limit(memory: str | None) -> float | None:
     if memory is None:
         free = free_memory()
         return None if free is None else SHARE * free
-    from pairscore.streaming.stream_data import bytes_of
+    from pairscore.streaming.stream_job import bytes_of
 
     return bytes_of(memory)
 

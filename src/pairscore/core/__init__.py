@@ -14,7 +14,7 @@ Start with ``links``: how a difference of scores becomes a probability.
     incidence       which items are in which rows
     differences     differences along a score, comparison by comparison or as a distribution
     sums            sums that add, field by field
-    passes          passes over comparisons and pairs
+    passes          passes over comparisons and pairs: sums per item, differences, scores
     kernels         their loops, compiled or in NumPy (kernels_numpy)
     threads         long passes in chunks, whose sums do not depend on the number of threads
     whitening       coordinates in which a scatter is the identity, and what it leaves open

@@ -272,8 +272,9 @@ def message_pass(
     messages: TwoArrays,
     in_place: bool = False,
 ) -> tuple[TwoArrays, np.ndarray]:
-    """A round of messages along pairs (:func:`pairscore.effects.item_covariance.tree_variances`).
+    """A round of messages along pairs.
 
+    See :func:`pairscore.effects.belief_propagation.tree_variances`.
     ``total`` (N) is the precision of each item with all ``messages``, those to low and to high
     items (P each). Returns the next ones, if ``in_place`` perhaps there, and their sums (N).
     """

@@ -5,7 +5,7 @@ Start with ``joint_fit``: everything that was asked for, estimated together.
     design                   from settings and data to rows of single comparisons
     linear_predictor         scores of comparisons: items' scores, context, judges and sides
     single_comparisons       the likelihood of single comparisons
-    maximum_likelihood       its maximum, without effects of items
+    rows_maximum             its maximum, without effects of items
     joint_separation         where coefficients, effects and ties have no finite size
     profile_likelihood       intervals by it
     item_laws                effects of items: none, free abilities, or normal
@@ -27,7 +27,8 @@ Start with ``joint_fit``: everything that was asked for, estimated together.
     quasi_variances          errors of abilities and of their differences
     ability_information      what each comparison adds to abilities
     parameter_covariance     errors that allow for shared items and judges
-    joint_fit                the fit, in the terms of a model
+    joint_fit                the fit
+    kept_items               what a model keeps of it: effects of items with errors
 
 Imports: display, errors, data, core, estimators, messages.
 """

@@ -26,7 +26,7 @@ from pairscore.core.sandwich import DyadicSums, floored_covariance
 from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.display import first_few
 from pairscore.effects.expectation_propagation import Posterior
-from pairscore.effects.maximum_likelihood import RowsMaximum
+from pairscore.effects.rows_maximum import RowsMaximum
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import PairscoreError
 from pairscore.estimators.item_table import ItemTable
@@ -183,13 +183,6 @@ def context_of_items(
         }
         for column, name in enumerate(labels)
     }
-
-
-def widening(covariance: np.ndarray, own: slice, place: int) -> float:
-    """How many times wider the error of one parameter is for that some ``own`` ones are unknown."""
-    along, variance = covariance[own, place], float(covariance[place, place])
-    taken = float(along @ np.linalg.pinv(covariance[own, own], hermitian=True) @ along)
-    return float(np.sqrt(variance / (variance - taken))) if 0 < taken < variance else 1.0
 
 
 def in_words(name: str, found: dict[str, Any], kind: str, effects: bool) -> str:

@@ -32,7 +32,7 @@ from pairscore.effects.item_variance import (
 )
 from pairscore.effects.joint_separation import HeldMaximum, endless
 from pairscore.effects.judge_slopes import Slopes
-from pairscore.effects.maximum_likelihood import RowsMaximum, maximise_rows
+from pairscore.effects.rows_maximum import RowsMaximum, maximise_rows
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.effects.variance_score import n_shared
 from pairscore.estimators.settings import Settings

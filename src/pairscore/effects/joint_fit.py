@@ -10,16 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.whitening import Basis, square_root
-from pairscore.data.items import feature_keys
+from pairscore.core.whitening import Basis
 from pairscore.display import plural
 from pairscore.effects.comparison_effects import Effects
-from pairscore.effects.context import (
-    context_of_items,
-    in_words,
-    refuse_context_of_items,
-    widening,
-)
+from pairscore.effects.context import context_of_items, in_words, refuse_context_of_items
 from pairscore.effects.design import PreparedFit, effect_notes, prepare_fit
 from pairscore.effects.expectation_propagation import (
     Posterior,
@@ -29,8 +23,6 @@ from pairscore.effects.graph_of_wins import bound_abilities, grow_with_ties, win
 from pairscore.effects.item_effects import (
     FEWEST_ITEMS,
     TEST_LEVEL,
-    AbilityErrors,
-    EffectPairs,
     ItemEffects,
     ItemEffectsTest,
 )
@@ -41,7 +33,6 @@ from pairscore.effects.item_laws import (
     NormalEffects,
     law_of_items,
 )
-from pairscore.effects.item_variance import REACH2
 from pairscore.effects.joint_separation import HeldMaximum, endless, maximise_held
 from pairscore.effects.judge_slopes import (
     Slopes,
@@ -50,11 +41,11 @@ from pairscore.effects.judge_slopes import (
     step_slopes,
     with_slopes,
 )
+from pairscore.effects.kept_items import kept_effects
 from pairscore.effects.linear_predictor import comparison_scores
-from pairscore.effects.maximum_likelihood import RowsMaximum, maximum_at
 from pairscore.effects.open_abilities import with_open_abilities, within_components
-from pairscore.effects.parameter_covariance import parameter_covariance
-from pairscore.effects.quasi_variances import centred_variances, quasi_variances
+from pairscore.effects.parameter_covariance import parameter_covariance, widening
+from pairscore.effects.rows_maximum import RowsMaximum, maximum_at
 from pairscore.effects.variance_score import n_shared, variance_score
 from pairscore.errors import (
     FewItemsWarning,
@@ -331,120 +322,3 @@ def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
         remedy = "fit without " + Setting("judge_slopes")
         notes.append(NotConvergedWarning(f"{what} do not converge", remedy))
     return notes
-
-
-def kept_effects(
-    data: TableData, joint: JointFit, coef: np.ndarray, full: np.ndarray | None
-) -> ItemEffects:
-    """What a model keeps of its items."""
-    post, d = joint.post, len(coef)
-    rows, q = post.rows, joint.n_projected
-    if not post.averaged:
-        return _kept_abilities(data, joint, full)
-    further = rows.X[:, d:] - rows.mean[d:]
-    of_context = further @ post.theta[d : d + q]
-    variance, share = post.covariance.diagonal, np.ones(len(rows.X))
-    root = np.zeros((d + q, 0)) if full is None else square_root(full[: d + q, : d + q])
-    if post.sigma2 > 0:
-        variance, share = _effect_errors(post, d, root)
-    of_items, interval = _variance_beyond_features(joint, d, full)
-    return ItemEffects(
-        ids=data.comparisons.items.ids,
-        keys=feature_keys(data.X),
-        effect=np.where(rows.compared, post.effect + of_context, 0.0),
-        std_error=np.sqrt(np.where(rows.compared, variance, of_items)),
-        share=share,
-        sigma2=of_items,
-        interval=interval,
-        explained=explained_share(data, coef, root[:d], of_items),
-        factor=score_length(data, coef) / score_length(data, joint.top.theta[:d]),
-        n_shared=n_shared(rows),
-        posterior_sigma2=post.sigma2,
-        pairs=EffectPairs(rows.pairs.low, rows.pairs.high, rows.pair_information(post.derivatives)),
-    )
-
-
-def _kept_abilities(data: TableData, joint: JointFit, full: np.ndarray | None) -> ItemEffects:
-    """What a model without features keeps of its items: their abilities, centred.
-
-    If theta moves by D, abilities move by -V (border) D: their covariance is V + C C' with C that
-    times a root of theta's covariance.
-    """
-    post, rows = joint.post, joint.post.rows
-    pairs, weight = rows.pairs, post.pair_information
-    C = np.zeros((len(rows.X), 0)) if full is None else -post.solved @ square_root(full)
-    variance = centred_variances(post.covariance, pairs, post.sigma2) + np.sum(C**2, axis=1)
-    quasi = quasi_variances(post.covariance, C, variance, bool(np.isinf(post.sigma2)))
-    return ItemEffects(
-        ids=data.comparisons.items.ids,
-        keys=feature_keys(data.X),
-        effect=np.where(rows.compared, post.effect, np.nan),
-        std_error=np.sqrt(np.where(rows.compared, variance, np.inf)),
-        share=np.ones(len(rows.X)),
-        sigma2=np.inf,
-        interval=(np.inf, np.inf),
-        explained=0.0,
-        factor=1.0,
-        n_shared=n_shared(rows),
-        posterior_sigma2=post.sigma2,
-        pairs=EffectPairs(pairs.low, pairs.high, weight),
-        abilities=AbilityErrors(C, quasi),
-    )
-
-
-def _variance_beyond_features(
-    joint: JointFit, d: int, full: np.ndarray | None
-) -> tuple[float, tuple[float, float]]:
-    """sigma^2 with what context and side have of the items, and its interval.
-
-    The variance of pi p among items, less what the error of pi adds, is added to sigma^2; errors of
-    the two are combined by their squares on either side (Zou and Donner 2008).
-    """
-    post, variance, own = joint.post, joint.variance, slice(d, d + joint.n_projected)
-    if variance is None:
-        return 0.0, (0.0, float("inf"))
-    n_items, q = np.count_nonzero(post.rows.compared), joint.n_projected
-    further = np.cov(post.rows.X[post.rows.compared, d:].T, ddof=0).reshape(q, q)
-    errors = post.basis.inverse[own, own] if full is None else full[own, own]
-    along = further @ post.theta[own]
-    size = max(float(post.theta[own] @ along - np.sum(errors * further)), 0.0)
-    reach2 = REACH2 * (4 * float(along @ errors @ along) + 2 * size**2 / n_items)
-    low = np.hypot(variance.sigma2 - variance.low, np.sqrt(reach2))
-    high = np.hypot(variance.high - variance.sigma2, np.sqrt(reach2))
-    total = variance.sigma2 + size
-    return total, (max(total - float(low), 0.0), total + float(high))
-
-
-def _effect_errors(post: Posterior, d: int, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Variance of each item's effect (N), and the share of its features' error in its score.
-
-    If coefficients move by D, scores move by X~ D with X~ = V X / sigma^2 = X - V L X, L the
-    Laplacian: the surer an item is by its own comparisons, the less it depends on the coefficients.
-    The error of X~ D is split, item
-    by item, into share times that of the item's own features, and a rest that is taken for
-    independent of other items.
-    """
-    X = post.rows.X - post.rows.mean
-    kept = (X - post.solved[:, : X.shape[1]]) @ root
-    of_features = X[:, :d] @ root[:d]
-    own, along = np.sum(of_features**2, axis=1), np.sum(of_features * kept, axis=1)
-    share = np.divide(along, own, out=np.ones(len(X)), where=own > 0)
-    rest = np.maximum(np.sum(kept**2, axis=1) - share**2 * own, 0.0)
-    return post.covariance.diagonal + rest, share
-
-
-def explained_share(data: TableData, coef: np.ndarray, errors: np.ndarray, sigma2: float) -> float:
-    """Share of the variance of compared items' scores that features explain, less what the error of
-    the coefficients adds.
-    """
-    compared = data.X[data.tally.exposures > 0]
-    covariance = np.cov(compared.T, ddof=0).reshape(len(coef), len(coef))
-    of_features = max(float(coef @ covariance @ coef - np.sum(errors * (covariance @ errors))), 0.0)
-    total = of_features + sigma2
-    return of_features / total if total > 0 else 0.0
-
-
-def score_length(data: TableData, coef: np.ndarray) -> float:
-    """Standard deviation of the scores that features give."""
-    square = float(coef @ data.item_moments.covariance @ coef)
-    return float(np.sqrt(max(square, np.finfo(float).tiny)))

@@ -1,7 +1,7 @@
 """Where coefficients, effects of comparisons and the tie parameter have no finite size together.
 
 A direction of theta = (coef, effects, t) is one of recession where no comparison becomes less
-likely along it (:mod:`pairscore.estimators.recession`). With a tie parameter an outcome has two
+likely along it (:mod:`pairscore.estimators.separation`). With a tie parameter an outcome has two
 ends that must not fall (:meth:`pairscore.core.ties.TieRule.ends`), of which a direction may
 explain one: a win by much more than the threshold, and a tie at a difference far below it, are both
 certain in the end. So scores and t may grow together where neither would by itself.
@@ -18,7 +18,7 @@ import numpy as np
 
 from pairscore.data.comparisons import Comparisons
 from pairscore.effects.design import PreparedFit, make_design, prepare_fit
-from pairscore.effects.maximum_likelihood import RowsMaximum, maximise_rows
+from pairscore.effects.rows_maximum import RowsMaximum, maximise_rows
 from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
 from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.separation import (

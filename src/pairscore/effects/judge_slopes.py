@@ -11,13 +11,13 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 
-from pairscore.core.normal_average import averaged_derivatives, normal_grid
+from pairscore.core.normal_average import averaged_derivatives
 from pairscore.core.ties import OutcomeLaw
 from pairscore.display import plural
 from pairscore.effects.design import PreparedFit
 from pairscore.effects.expectation_propagation import Cavities, Posterior, cavities
 from pairscore.effects.item_covariance import MOST_ENTRIES, FormedCovariance
-from pairscore.effects.judges import FEW_JUDGES, REACH, Judges, judge_labels
+from pairscore.effects.judges import FEW_JUDGES, Judges, VotesSeen, judge_labels, judge_table
 from pairscore.effects.single_comparisons import SingleComparisons, scale_rows
 from pairscore.errors import FewJudgesWarning, SeparationWarning
 from pairscore.estimators.estimate import Note
@@ -38,10 +38,6 @@ MOST_KNOWN = 0.9  # share of comparisons that an earlier fit had, to start from 
 LONGEST_STEP = 0.5
 SWINGS_ON = 0.7
 LEAST_DAMPING = 0.1
-# The share of wrong votes is a smooth function of the slope: worked out at some slopes, over some
-# comparisons, so that thousands of judges cost what hundreds do; it is shown with two digits.
-MOST_SLOPES = 400
-SHOWN_PAIRS = 1000
 
 
 def spread_of_slopes(slope: np.ndarray, variance: np.ndarray) -> float:
@@ -95,53 +91,6 @@ def variance_over_spreads(slope: np.ndarray, variance: np.ndarray) -> np.ndarray
     mean = kept * (slope - 1) - share * (kept @ (slope - 1))[:, None]
     average = np.average(mean, axis=0, weights=chance)
     return np.average(own * (1 - share) + (mean - average) ** 2, axis=0, weights=chance)
-
-
-@dataclass(frozen=True)
-class VotesSeen:
-    """Score differences of the comparisons at hand, how often each counts, and how unsure each is
-    (a standard deviation).
-    """
-
-    law: OutcomeLaw
-    delta: np.ndarray
-    amount: np.ndarray
-    unsure: np.ndarray | float = 0.0
-
-    def wrong(self, slopes: np.ndarray) -> np.ndarray:
-        """For each slope the share of decided votes that contradict the true order."""
-        some = slice(None, None, max(len(self.delta) // SHOWN_PAIRS, 1))
-        sd = np.broadcast_to(self.unsure, self.delta.shape)[some]
-        z, chance = normal_grid(0.0) if np.any(sd > 0) else (np.zeros(1), np.ones(1))
-        size = np.abs(self.delta[some, None] + sd[:, None] * z)
-        weight = self.amount[some, None] * chance
-        shown = np.unique(slopes)
-        if len(shown) > MOST_SLOPES:  # the share is a smooth function of the slope
-            shown = np.linspace(shown[0], shown[-1], MOST_SLOPES)
-        shares = [self.law.share_flipped(one * size, weight) for one in shown]
-        return np.interp(slopes, shown, shares)
-
-
-def judge_table(
-    names: np.ndarray,
-    number: np.ndarray,
-    slope: np.ndarray,
-    std_error: np.ndarray,
-    spread: float,
-    votes: VotesSeen,
-) -> Judges:
-    """The table, with the share of wrong votes that each slope means on the comparisons at hand."""
-    wrong = votes.wrong
-    return Judges(
-        names,
-        number,
-        slope,
-        std_error,
-        wrong(slope),
-        wrong(slope + REACH * std_error),
-        wrong(slope - REACH * std_error),
-        spread,
-    )
 
 
 @dataclass(frozen=True)

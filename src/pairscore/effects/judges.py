@@ -5,12 +5,18 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.core.normal_average import normal_grid
 from pairscore.core.quantiles import normal_width, z_and_p
+from pairscore.core.ties import OutcomeLaw
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import first_few, plural
 
 FEW_JUDGES = 10  # below, intervals hold for these judges
 FEWEST_EFFECTIVE = 3.0  # as many judges who are equally busy, of ten or more: 2 degrees of freedom
+# The share of wrong votes is a smooth function of the slope: worked out at some slopes, over some
+# comparisons, so that thousands of judges cost what hundreds do; it is shown with two digits.
+MOST_SLOPES = 400
+SHOWN_PAIRS = 1000
 
 
 @dataclass(frozen=True)
@@ -128,3 +134,50 @@ def judge_labels(judge: np.ndarray) -> list[str]:
         str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
         for value in values
     ]
+
+
+@dataclass(frozen=True)
+class VotesSeen:
+    """Score differences of the comparisons at hand, how often each counts, and how unsure each is
+    (a standard deviation).
+    """
+
+    law: OutcomeLaw
+    delta: np.ndarray
+    amount: np.ndarray
+    unsure: np.ndarray | float = 0.0
+
+    def wrong(self, slopes: np.ndarray) -> np.ndarray:
+        """For each slope the share of decided votes that contradict the true order."""
+        some = slice(None, None, max(len(self.delta) // SHOWN_PAIRS, 1))
+        sd = np.broadcast_to(self.unsure, self.delta.shape)[some]
+        z, chance = normal_grid(0.0) if np.any(sd > 0) else (np.zeros(1), np.ones(1))
+        size = np.abs(self.delta[some, None] + sd[:, None] * z)
+        weight = self.amount[some, None] * chance
+        shown = np.unique(slopes)
+        if len(shown) > MOST_SLOPES:  # the share is a smooth function of the slope
+            shown = np.linspace(shown[0], shown[-1], MOST_SLOPES)
+        shares = [self.law.share_flipped(one * size, weight) for one in shown]
+        return np.interp(slopes, shown, shares)
+
+
+def judge_table(
+    names: np.ndarray,
+    number: np.ndarray,
+    slope: np.ndarray,
+    std_error: np.ndarray,
+    spread: float,
+    votes: VotesSeen,
+) -> Judges:
+    """The table, with the share of wrong votes that each slope means on the comparisons at hand."""
+    wrong = votes.wrong
+    return Judges(
+        names,
+        number,
+        slope,
+        std_error,
+        wrong(slope),
+        wrong(slope + REACH * std_error),
+        wrong(slope - REACH * std_error),
+        spread,
+    )

@@ -21,7 +21,7 @@ from pairscore.effects.context import projection_covariance
 from pairscore.effects.expectation_propagation import Posterior
 from pairscore.effects.item_variance import ItemVariance
 from pairscore.effects.single_comparisons import Contributions, SingleComparisons
-from pairscore.estimators.fit_data import jackknife_of_items
+from pairscore.estimators.leverage import jackknife_of_items
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
 
@@ -118,3 +118,10 @@ def judge_meat(rows: SingleComparisons, add: Contributions, counts: np.ndarray) 
         shared += sums.meat(inflation)
     few = rows.n_judges / max(rows.n_judges - 1, 1)
     return few * together - shared
+
+
+def widening(covariance: np.ndarray, own: slice, place: int) -> float:
+    """How many times wider the error of one parameter is for that some ``own`` ones are unknown."""
+    along, variance = covariance[own, place], float(covariance[place, place])
+    taken = float(along @ np.linalg.pinv(covariance[own, own], hermitian=True) @ along)
+    return float(np.sqrt(variance / (variance - taken))) if 0 < taken < variance else 1.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairscore.effects.joint_separation import rows_at_maximum
-from pairscore.effects.maximum_likelihood import RowsMaximum
+from pairscore.effects.rows_maximum import RowsMaximum
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import PairscoreError
 from pairscore.estimators.information_criteria import kept_likelihood

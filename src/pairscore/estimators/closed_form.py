@@ -43,10 +43,11 @@ from pairscore.estimators.estimate import (
     Note,
     UnscaledForm,
 )
-from pairscore.estimators.fit_data import Along, FitData, FitSums, jackknife_of_items
+from pairscore.estimators.fit_data import Along, FitData, FitSums
+from pairscore.estimators.leverage import jackknife_of_items
 from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.pair_sums import sum_equations
-from pairscore.estimators.pairing import pairing_note, pairing_of_data
+from pairscore.estimators.random_pairs import pairing_note, pairing_of_data
 from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.separation import closed_recession, parameter_names, separation_note
 from pairscore.estimators.settings import Settings

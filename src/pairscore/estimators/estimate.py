@@ -9,7 +9,7 @@ from pairscore.core.differences import Differences
 from pairscore.core.moments import Spread
 from pairscore.core.whitening import Basis
 from pairscore.errors import PairscoreWarning
-from pairscore.estimators.pairing import Pairing
+from pairscore.estimators.random_pairs import Pairing
 from pairscore.estimators.separation import Recession
 from pairscore.estimators.settings import Settings
 

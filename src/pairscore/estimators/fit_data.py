@@ -35,10 +35,7 @@ from pairscore.core.pair_graph import (
 from pairscore.core.passes import difference_pass, net_pass
 from pairscore.core.row_blocks import centred_blocks
 from pairscore.core.sums import Range, Sums
-from pairscore.core.whitening import whitening_basis
 from pairscore.estimators.item_table import ItemTable
-from pairscore.estimators.ridge import ridge_penalty
-from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
     from pairscore.estimators.table_data import TableData
@@ -439,30 +436,6 @@ def size_of_information(n_comparisons: float, link: Link) -> float:
     as much as a coin toss, 4 f'(0)^2.
     """
     return 8 * n_comparisons * float(link.pdf(0.0)) ** 2
-
-
-def leverage_whitener(data: FitSums, settings: Settings) -> np.ndarray:
-    """W (d x r) with W' (X~'KX~ + ridge) W = I, X~ the centred items and K their exposures.
-
-    It tells how far an item can pull the fit towards itself, which a ridge holds back.
-    """
-    center = data.item_moments
-    ridge = ridge_penalty(settings.ridge, center.sd, float(settings.link.pdf(0.0)))
-    return whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
-
-
-def jackknife_of_items(
-    data: FitData, settings: Settings, total: FitSums | None = None
-) -> np.ndarray:
-    """1 / (1 - leverage) of every item (N), by :meth:`ItemTable.jackknife`.
-
-    ``total`` has the sums of all items, where these are some of them only.
-    """
-    every = data if total is None else total
-    whitener = leverage_whitener(every, settings)
-    return data.table.jackknife(
-        whitener, data.tally.exposures, every.item_moments, of_all=total is None
-    )
 
 
 def parameter_units(data: FitSums) -> np.ndarray:

@@ -20,21 +20,14 @@ are set aside, the others are fitted, and then what these leave open.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import block_diag
-from scipy.sparse.linalg import LinearOperator, cg
 
 from pairscore.core.amounts import meetings, some_amounts, total_of
-from pairscore.core.links import Link, Logit
-from pairscore.core.optimise import FISHER_GAP, Step, minimise
-from pairscore.core.pair_graph import sum_sides
-from pairscore.core.sandwich import PairContributions, less_ties, sandwich
+from pairscore.core.optimise import minimise
 from pairscore.core.scale import fit_scale, initial_factor
-from pairscore.core.sums import Sums
-from pairscore.core.whitening import TOLERANCE, Basis, split_side_directions, whitening_basis
+from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.display import plural
 from pairscore.errors import NotConvergedWarning
 from pairscore.estimators.estimate import Determined, Estimate, Note
@@ -43,19 +36,27 @@ from pairscore.estimators.fit_data import (
     FitData,
     FitSums,
     Selection,
-    Tile,
-    jackknife_of_items,
     parameter_units,
-    size_of_information,
 )
-from pairscore.estimators.null_space import open_in_few
-from pairscore.estimators.pair_sums import PairSums, PairTask, sum_equations
+from pairscore.estimators.leverage import item_basis
+from pairscore.estimators.likelihood_errors import (
+    Curvature,
+    carry_over,
+    curvature,
+)
+from pairscore.estimators.likelihood_solvers import (
+    CLOSE,
+    ConjugateGradients,
+    FormedHessian,
+    LikelihoodLoss,
+    QuasiNewton,
+    hessian_at,
+)
 from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.separation import (
     SIDE,
     basis_within,
     explained_cut,
-    gains_along,
     parameter_names,
     recession_of,
     recession_of_side,
@@ -68,336 +69,11 @@ from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData, memory_of
 from pairscore.messages import Piece, Setting
 
-FIRST_SEPARATION_CHECK = 8  # iteration by which a likelihood with a maximum has reached it
-COARSE, FINE = 1e-2, 1e-4  # relative precision of the first Newton step, and of the others
-STRAIGHT = 1e-4  # move of a score difference, within which a likelihood is close to its quadratic
-LAST_BENDS = 30  # iteration by which moves that go on do not end
-FEWEST_PRODUCTS = 20  # with a Hessian, before its equations are solved directly
 # mean square of differences over that of random pairs, below which items that met are alike
 SMALLEST_SPREAD = 0.05
 LARGEST_START = 3.0  # coefficient of a standardised feature to start from
 MOST_PASSES = 30  # over comparisons that are not in memory
-# gap to the maximum after the last quasi-Newton step, in log-likelihood: a standard error / 10^9
-CLOSE = 1e-19
-SMALLEST_SHRINK = 1e-3  # of a gap by one step, that is not taken for luck
 SMALLEST_CURVATURE = 0.02  # of the average one: a sample may not see every direction
-SMALLEST_BEND = 1e-8  # cosine of a step and the change of the gradient, below which it is rounding
-
-
-@dataclass(frozen=True)
-class LikelihoodSums(Sums):
-    """Sums over pairs, all bordered by the side effect's row (d + side).
-
-    Expected and observed information, and what ties take off the former.
-    """
-
-    expected: np.ndarray
-    observed: np.ndarray
-    tied: np.ndarray
-
-
-@dataclass(frozen=True)
-class LikelihoodEquations:
-    """Those of maximum likelihood at ``scores`` (N) and a side effect."""
-
-    link: Link
-    scores: np.ndarray
-    side_effect: float
-
-    @classmethod
-    def of_theta(cls, data: FitData, theta: np.ndarray, link: Link) -> "LikelihoodEquations":
-        """At coefficients and side effect."""
-        d = len(data.feature_names)
-        return cls(link, data.table.times(theta[:d]), float(theta[d:].sum()))
-
-    def at(self, tile: Tile) -> "LikelihoodTerms":
-        return LikelihoodTerms(self.link, tile, tile.take(self.scores), self.side_effect)
-
-
-@dataclass(frozen=True)
-class LikelihoodTerms:
-    """What the pairs of a tile add to these equations; ``scores`` are those of its items."""
-
-    link: Link
-    tile: Tile
-    scores: np.ndarray
-    side_effect: float
-
-    @cached_property
-    def predictor(self) -> np.ndarray:
-        """Difference of scores of every side and pair."""
-        pairs = self.tile.pairs
-        return pairs.differences(self.scores) + self.side_effect * pairs.side[:, None]
-
-    @cached_property
-    def score_and_information(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of the log-likelihood, for every side and pair; the information is the expected one."""
-        return self.link.score(self.predictor, self.tile.pairs.win, self.tile.pairs.lose)
-
-    @property
-    def contributions(self) -> PairContributions:
-        """u_p = score_p (x_low - x_high), and score_p times the side."""
-        pairs, score = self.tile.pairs, self.score_and_information[0]
-        total = sum_sides(score)
-        extra = np.empty((len(total), 0))
-        if len(pairs.side) > 1:
-            extra = (pairs.side @ score)[:, None]
-        return PairContributions(total, -total, extra)
-
-    @cached_property
-    def _of_sides(self) -> dict[str, np.ndarray]:
-        """Weights of each pair on each side: the observed one and that of ties if they differ."""
-        pairs = self.tile.pairs
-        weights = {"expected": self.score_and_information[1]}
-        if not isinstance(self.link, Logit):
-            observed = self.link.observed_information(self.predictor, pairs.win, pairs.lose)
-            weights["observed"] = observed
-        if self.tile.tied is not None:
-            weights["tied"] = self.link.taken_by_ties(self.predictor, self.tile.tied)
-        return weights
-
-    @property
-    def weights(self) -> dict[str, np.ndarray]:
-        return {name: sum_sides(weight) for name, weight in self._of_sides.items()}
-
-    def sums(self, scatters: dict[str, np.ndarray]) -> LikelihoodSums:
-        bordered = {
-            name: self.tile.with_side(scatters[name], weight)
-            for name, weight in self._of_sides.items()
-        }
-        expected = bordered["expected"]
-        return LikelihoodSums(
-            expected=expected,
-            observed=bordered.get("observed", expected),
-            tied=bordered.get("tied", np.zeros_like(expected)),
-        )
-
-
-def hessian_at(data: FitData, theta: np.ndarray, link: Link) -> tuple[np.ndarray, bool]:
-    """Minus the second derivative of the log-likelihood (d + side), and whether it is that.
-
-    Where a link is not log-concave, it may be indefinite; then it is the expected information.
-    """
-    task = PairTask(LikelihoodEquations.of_theta(data, theta, link), len(theta), None)
-    total: PairSums = data.sum_pairs(task, "Hessian")
-    sums: LikelihoodSums = total.equations
-    unit = parameter_units(data)
-    unit = np.where(unit > 0, unit, 1.0)
-    smallest = np.linalg.eigvalsh(sums.observed / np.outer(unit, unit)).min(initial=0.0)
-    exact = isinstance(link, Logit) or smallest > -TOLERANCE * float(np.trace(sums.expected))
-    return (sums.observed, True) if exact else (sums.expected, False)
-
-
-class Solver(Protocol):
-    """Solves Newton's equations, Hessian * direction = gradient, in whitened parameters."""
-
-    def direction(
-        self, loss: "LikelihoodLoss", params: np.ndarray, gradient: np.ndarray, precision: float
-    ) -> tuple[np.ndarray, float]:
-        """The direction to a relative precision, and by what the gap that it leaves counts.
-
-        1 for Newton's step, which squares the gap; more for Fisher's, which does not; of an
-        approximate Hessian the share of the gap that the next step is expected to leave.
-        """
-        ...
-
-
-class GradientAt(NamedTuple):
-    """The gradient of a loss; its Hessian is the solver's affair."""
-
-    gradient: np.ndarray
-
-
-@dataclass(frozen=True)
-class LikelihoodLoss:
-    """Minus the log-likelihood, with its ridge, as a function of whitened parameters a.
-
-    theta = origin + T a, where theta has the d coefficients, and the side effect if there is one.
-
-    Parameters
-    ----------
-    data : FitData
-    link : Link
-    transform : array (d or d + 1) x r
-        T, so that all parameters have similar curvature.
-    ridge : array (d or d + 1)
-        Penalty on theta^2 / 2.
-    solver : Solver
-    origin : array (d or d + 1), or 0
-    tol : float
-        Gap to the minimum, in units of the weight of a pair, that one more step closes.
-    """
-
-    data: FitData
-    link: Link
-    transform: np.ndarray
-    ridge: np.ndarray
-    solver: Solver
-    origin: np.ndarray | float = 0.0
-    tol: float = 1e-9
-
-    @property
-    def n_features(self) -> int:
-        return len(self.data.feature_names)
-
-    @cached_property
-    def pair_weight(self) -> float:
-        """The weight of a pair: total weight over the number of pairs of equal weight.
-
-        Of a stream, whose pairs are not counted, that of a comparison.
-        """
-        if self.data.sample is not None:
-            return self.data.weight_unit
-        number = memory_of(self.data).pairs.number
-        total = float(number.sum())
-        return float(number @ number) / total if total else 1.0
-
-    @property
-    def may_be_unbounded(self) -> bool:
-        """Whether some parameter has no ridge that holds it back if data are separated."""
-        d = self.n_features
-        return not np.any(self.ridge[:d]) or bool(np.any(self.ridge[d:] == 0))
-
-    def start(self, theta: np.ndarray) -> np.ndarray:
-        """Whitened parameters of coefficients and side effect."""
-        from_origin = theta - self.origin
-        return np.linalg.lstsq(self.transform, from_origin, rcond=None)[0]
-
-    def theta(self, params: np.ndarray) -> np.ndarray:
-        """Coefficients, and the side effect if there is one."""
-        return self.origin + self.transform @ params
-
-    def derivatives(self, params: np.ndarray) -> GradientAt:
-        theta, d = self.theta(params), self.n_features
-        sums = self.data.score(self.data.table.times(theta[:d]), float(theta[d:].sum()), self.link)
-        on_theta = -np.append(self.data.table.total(sums.net), [sums.side] * (len(theta) - d))
-        return GradientAt(self.transform.T @ (on_theta + self.ridge * theta))
-
-    def newton_step(self, params: np.ndarray, here: GradientAt, iteration: int) -> Step:
-        """Newton's step, and whether it shows that the likelihood has no maximum.
-
-        Half the squared Newton decrement, gradient' Hessian^-1 gradient, is the gap: that of all
-        comparisons together, in units of the weight of a pair, which is far below a standard error.
-        """
-        precision = FINE if iteration > 1 else COARSE
-        direction, counts = self.solver.direction(self, params, here.gradient, precision)
-        gap = counts * 0.5 * float(here.gradient @ direction) / self.pair_weight
-        near = gap <= self.tol
-        if near and iteration == 1:
-            direction, _ = self.solver.direction(self, params, here.gradient, FINE)
-        if self.may_be_unbounded and (near or iteration >= FIRST_SEPARATION_CHECK):
-            for endless in (direction, -params):
-                if separates(self.data, self.without_ridge(-self.transform @ endless)):
-                    return Step(endless, gap, unbounded=True)
-        if near and iteration < LAST_BENDS and self.largest_move(direction) > STRAIGHT:
-            gap = max(gap, 2 * self.tol)  # the step does not square it yet
-        return Step(direction, gap)
-
-    def without_ridge(self, theta: np.ndarray) -> np.ndarray:
-        """The part of a direction that no ridge holds back: along the rest there is an end."""
-        return np.where(self.ridge > 0, 0.0, theta)
-
-    def largest_move(self, direction: np.ndarray) -> float:
-        """By how much a step moves the difference of some comparison's scores at most."""
-        return gains_along(memory_of(self.data), self.transform @ direction)[0].largest
-
-
-@dataclass(frozen=True)
-class ConjugateGradients:
-    """Products with the Hessian of comparisons in memory: X, then the graph of pairs, then X'.
-
-    A fit to 250 features takes two fifths of the time that it takes with a formed Hessian, one to
-    1000 features a seventh; to 20 as long. Where they have not come to an end, as where features
-    are nearly collinear, the equations are solved with the Hessian itself.
-    """
-
-    data: TableData
-
-    def direction(
-        self, loss: LikelihoodLoss, params: np.ndarray, gradient: np.ndarray, precision: float
-    ) -> tuple[np.ndarray, float]:
-        pairs, X, T = self.data.pairs, self.data.X, loss.transform
-        d = X.shape[1]
-        information, exact = self._information(loss, params)
-        # for directions of which no pair speaks
-        damping = TOLERANCE * float(information.sum()) / self.data.tally.n_comparisons
-
-        def times(vector: np.ndarray) -> np.ndarray:
-            theta = T @ vector
-            moved = pairs.differences(self.data.table.times(theta[:d]))
-            weighted = information * (moved + theta[d:].sum() * pairs.side[:, None])
-            on_theta = self.data.table.total(pairs.net_per_item(sum_sides(weighted)))
-            if len(theta) > d:
-                on_theta = np.append(on_theta, pairs.side @ weighted.sum(axis=1))
-            return T.T @ (on_theta + loss.ridge * theta) + damping * vector
-
-        size = len(gradient)
-        hessian = LinearOperator((size, size), matvec=times, dtype=float)
-        most = FEWEST_PRODUCTS + size // 2
-        direction, unfinished = cg(hessian, gradient, rtol=precision, maxiter=most)
-        if unfinished:
-            formed = self.data.tile.scatter(information) + np.diag(loss.ridge)
-            formed = T.T @ formed @ T + damping * np.eye(size)
-            direction = np.linalg.solve(formed, gradient)
-        return direction, 1.0 if exact else FISHER_GAP
-
-    def _information(self, loss: LikelihoodLoss, params: np.ndarray) -> tuple[np.ndarray, bool]:
-        """Of each pair on each side, and whether it is the observed one."""
-        pairs, theta = self.data.pairs, loss.theta(params)
-        d = self.data.X.shape[1]
-        delta = pairs.differences(self.data.table.times(theta[:d]))
-        predictor = delta + theta[d:].sum() * pairs.side[:, None]
-        _, information, exact = loss.link.newton(predictor, pairs.win, pairs.lose)
-        return information, exact
-
-
-@dataclass(frozen=True)
-class FormedHessian:
-    """The Hessian itself, by a pass over pairs at every point."""
-
-    def direction(
-        self, loss: LikelihoodLoss, params: np.ndarray, gradient: np.ndarray, precision: float
-    ) -> tuple[np.ndarray, float]:
-        hessian, exact = hessian_at(loss.data, loss.theta(params), loss.link)
-        T = loss.transform
-        values, vectors = np.linalg.eigh(T.T @ (hessian + np.diag(loss.ridge)) @ T)
-        least = TOLERANCE * float(values.max(initial=0.0))
-        direction = (vectors / np.maximum(values, least)) @ (vectors.T @ gradient)
-        return direction, 1.0 if exact else FISHER_GAP
-
-
-@dataclass
-class QuasiNewton:
-    """An inverse Hessian that gradients improve (Broyden, Fletcher, Goldfarb, Shanno).
-
-    A fit to a stream takes half of the time that it takes with a formed Hessian.
-
-    ``inverse`` is that of a sample to begin with; a pass over all comparisons gives a gradient.
-    """
-
-    inverse: np.ndarray
-    params: np.ndarray | None = None
-    gradient: np.ndarray | None = None
-    decrement: float = np.inf
-
-    def direction(
-        self, loss: LikelihoodLoss, params: np.ndarray, gradient: np.ndarray, precision: float
-    ) -> tuple[np.ndarray, float]:
-        if self.params is not None and self.gradient is not None:
-            self._improve(params - self.params, gradient - self.gradient)
-        self.params, self.gradient = params, gradient
-        direction = self.inverse @ gradient
-        decrement = float(gradient @ direction)
-        shrink = decrement / self.decrement if 0 < decrement < self.decrement < np.inf else 1.0
-        self.decrement = decrement
-        return direction, max(shrink, SMALLEST_SHRINK)
-
-    def _improve(self, moved: np.ndarray, change: np.ndarray) -> None:
-        bend = float(moved @ change)
-        if bend <= SMALLEST_BEND * float(np.linalg.norm(moved) * np.linalg.norm(change)):
-            return
-        left = np.eye(len(moved)) - np.outer(moved, change) / bend
-        self.inverse = left @ self.inverse @ left.T + np.outer(moved, moved) / bend
 
 
 @dataclass(frozen=True)
@@ -536,13 +212,6 @@ def _safe_inverse(hessian: np.ndarray) -> np.ndarray:
     return (vectors / np.maximum(values, least)) @ vectors.T
 
 
-def item_basis(data: FitData, settings: Settings) -> Basis:
-    """Whiten the scatter of the items, with the ridge."""
-    center = data.item_moments
-    penalty = ridge_penalty(settings.ridge, center.sd, float(settings.link.pdf(0.0)))
-    return whitening_basis(center.scatter + np.diag(penalty), center.sd)
-
-
 def likelihood_basis(data: FitData, settings: Settings) -> Basis:
     """Coordinates of the coefficients in which the Hessian is close to a multiple of the identity.
 
@@ -615,12 +284,16 @@ def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     start = first_guess(data, settings)
     optimum = maximum(data, settings, start)
     if not optimum.separated:
-        return likelihood_estimate(data, settings, optimum, curvature(data, settings, optimum))
+        return likelihood_estimate(
+            data, settings, optimum, curvature(data, settings, optimum.theta, optimum.ridge)
+        )
     if ridge_is_weak(settings.ridge, data.weight_unit):
         return fit_separated(data, settings, optimum.theta, start)
     # the features have a ridge, so that only the side can be without an end
     optimum = maximum(data, settings, start, SEPARATION_L2 * data.weight_unit)
-    estimate = likelihood_estimate(data, settings, optimum, curvature(data, settings, optimum))
+    estimate = likelihood_estimate(
+        data, settings, optimum, curvature(data, settings, optimum.theta, optimum.ridge)
+    )
     recession = recession_of_side(data, np.eye(len(optimum.theta))[-1], optimum.theta)
     notes = [separation_note([SIDE]), *estimate.notes]
     return replace(
@@ -651,9 +324,9 @@ def fit_separated(
     origin = np.zeros(len(unit)) if rest is None else rest.theta
     prior = SEPARATION_L2 * data.weight_unit * unit**2
     held = held_optimum(explained, settings, prior, directions, origin)
-    at_held = curvature(explained, settings, held, directions)
+    at_held = curvature(explained, settings, held.theta, held.ridge, directions)
     if rest is not None:
-        at_held = carry_over(curvature(others, settings, rest), at_held)
+        at_held = carry_over(curvature(others, settings, rest.theta, rest.ridge), at_held)
         held = replace(
             held,
             n_iterations=held.n_iterations + rest.n_iterations,
@@ -685,75 +358,6 @@ def held_optimum(
     return maximise(loss, origin, settings.max_iter)
 
 
-@dataclass(frozen=True)
-class Curvature:
-    """The curvature of a likelihood at its maximum, and what it says of the parameters.
-
-    ``information`` is the Hessian with the ridge, None where nobody asks; ``basis`` whitens it, and
-    ``covariance`` is that of coefficients and side effect, None where no intervals are wanted.
-    """
-
-    basis: Basis
-    information: np.ndarray | None
-    covariance: np.ndarray | None
-
-
-def curvature(
-    data: FitData, settings: Settings, optimum: Optimum, directions: np.ndarray | None = None
-) -> Curvature:
-    """The Hessian at the maximum says what is determined, and how well.
-
-    In all directions, or in those over which the likelihood was maximised.
-    """
-    is_asked = settings.inference is not None or data.keep_sides or directions is not None
-    if not is_asked and np.all(data.item_moments.sd > 0):
-        every = np.arange(len(data.feature_names))
-        if not open_in_few(memory_of(data), every).size:  # all are determined
-            return Curvature(item_basis(data, settings), None, None)
-    equations = LikelihoodEquations.of_theta(data, optimum.theta, settings.link)
-    inflation = jackknife_of_items(data, settings) if settings.inference == "items" else None
-    sums, robust = sum_equations(data, equations, len(optimum.theta), inflation)
-    return curvature_of_sums(data, settings, sums, robust, optimum.ridge, directions)
-
-
-def curvature_of_sums(
-    data: FitSums,
-    settings: Settings,
-    sums: LikelihoodSums,
-    robust: np.ndarray | None,
-    ridge: np.ndarray,
-    directions: np.ndarray | None = None,
-) -> Curvature:
-    """From the sums of its equations, with their item-robust meat if it was asked for."""
-    held = np.diag(ridge)
-    size = size_of_information(data.tally.n_comparisons, settings.link)
-    basis = basis_within(sums.expected + held, parameter_units(data), directions, size)
-    covariance = None
-    if settings.inference == "model":
-        covariance = sandwich(basis.inverse, sums.expected, None, data.weight_unit)
-        if data.n_tied > 0:
-            tied = data.weight_unit * (basis.inverse @ sums.tied @ basis.inverse.T)
-            covariance = less_ties(covariance, tied)
-    elif settings.inference is not None:
-        bread = basis
-        if not isinstance(settings.link, Logit):
-            bread = observed_basis(sums.observed + held, basis, directions)
-        covariance = sandwich(bread.inverse, sums.expected, robust, data.weight_unit)
-    return Curvature(basis, sums.expected + held, covariance)
-
-
-def observed_basis(observed: np.ndarray, expected: Basis, directions: np.ndarray | None) -> Basis:
-    """Whiten the observed information, the bread of the sandwich; ``expected`` is the other one's.
-
-    Under logit both are the same. A link that is not log-concave may leave the observed one
-    indefinite; then it is the expected one, too.
-    """
-    W = expected.transform
-    if not np.all(np.linalg.eigvalsh(W.T @ observed @ W) > 0):
-        return expected
-    return basis_within(observed, expected.unit, directions)
-
-
 def likelihood_estimate(
     data: FitSums, settings: Settings, optimum: Optimum, found: Curvature
 ) -> Estimate:
@@ -771,23 +375,3 @@ def likelihood_estimate(
         n_iterations=optimum.n_iterations,
         notes=optimum.notes,
     )
-
-
-def carry_over(rest: Curvature, held: Curvature) -> Curvature:
-    """Of parameters theta1 + V g: theta1 at the maximum of the rest, then g given theta1.
-
-    If theta1 moves by D, g follows by -(V'HV)^-1 V'H D, H the information of what is held: theta
-    moves by Q D, Q = I - V (V'HV)^-1 V'H. Of the directions V the rest sees nothing, so Q takes
-    nothing from D that it knows.
-    """
-    assert held.information is not None
-    V = held.basis.transform  # whitened: V'HV = I
-    Q = np.eye(len(V)) - V @ (V.T @ held.information)
-    basis = replace(held.basis, transform=np.hstack([Q @ rest.basis.transform, V]))
-    covariance = None
-    if rest.covariance is not None and held.covariance is not None:
-        covariance = Q @ rest.covariance @ Q.T + held.covariance
-    information = None
-    if rest.information is not None:
-        information = rest.information + held.information
-    return Curvature(basis, information, covariance)

@@ -166,7 +166,7 @@ def _leave_out_likelihood(
 
 
 def _leave_out_closed_form(data: "TableData", method: str, b: np.ndarray) -> LeaveOutEquations:
-    """Those of a closed form b (:func:`pairscore.estimators.closed_form.residual_factors`)."""
+    """Those of a closed form b; see :mod:`pairscore.estimators.closed_form_errors`."""
     pairs = data.pairs
     scores = data.X @ b - data.item_moments.mean @ b
     u = PairContributions(*residual_factors(method, pairs, scores), np.empty((len(pairs.high), 0)))

@@ -16,7 +16,8 @@ from pairscore.display import first_few, html_text
 from pairscore.errors import PairscoreError
 from pairscore.estimators.information_criteria import NO_MAXIMUM, Likelihood, kept_likelihood
 from pairscore.model.categories import shown_coefficients
-from pairscore.model.contrasts import TEST_REMEDIES, JointTest, effects_of_fit, wald_test
+from pairscore.model.coefficient_intervals import effects_of_fit
+from pairscore.model.contrasts import TEST_REMEDIES, JointTest, wald_test
 from pairscore.model.fit import Fit
 from pairscore.model.inference import ITEM_ROBUST
 from pairscore.model.regression import RankRegression

@@ -5,6 +5,7 @@ Start with ``fit_comparisons``: from comparisons and settings to a ``Fit``, with
     regression        RankRegression, the class that people and scikit-learn use
     fit               everything that a model keeps of a fit
     fit_comparisons   from comparisons and settings to a fit
+    fit_input         what is given to fit
     update            more votes for a fit
     odd_data          what is odd about comparisons, and is said
     notes             the features and the side that comparisons do not determine, and what is said
@@ -12,8 +13,10 @@ Start with ``fit_comparisons``: from comparisons and settings to a ``Fit``, with
     open_directions   what the comparisons leave open, and the groups of items that follow
     categories        levels of categories, as they are shown
     inference         which intervals a fit has, and for whom they hold
+    coefficient_intervals  intervals of coefficients and of effects
     contrasts         contrasts of coefficients and joint tests
-    item_lookup       items that a fit is asked about: its own, and new ones
+    item_lookup       items that a fit is asked about by id
+    items_to_score    tables, records and single items that it is to score
     predict           scores, score differences of comparisons, and probabilities
     item_differences  the difference of two items, or of many pairs
     ranks             ranks and scores with intervals
@@ -21,6 +24,7 @@ Start with ``fit_comparisons``: from comparisons and settings to a ``Fit``, with
     score_scales      scales that people read: 0-100, Elo, wins, worth
     summary           the fit in words and numbers
     file              models on disk
+    saved_comparisons  comparisons in a model file
 
 Imports: display, passwords, errors, choices, records, parallel, data, files, core, estimators,
 effects, messages.

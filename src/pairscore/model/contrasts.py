@@ -13,20 +13,19 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import fdtrc
 
-from pairscore.core.quantiles import normal_width, p_in_words, wald, z_and_p
+from pairscore.core.quantiles import p_in_words, wald, z_and_p
 from pairscore.core.whitening import OPEN_SHARE
 from pairscore.data.items import read_names
-from pairscore.display import did_you_mean, first_few, html_text, shown
-from pairscore.effects.comparison_effects import Effects
+from pairscore.display import did_you_mean, first_few, html_text
 from pairscore.errors import PairscoreError, is_real
 from pairscore.estimators.ridge import WEAK_L2
 from pairscore.model.categories import CategoryTerm, ShownCoefficients, shown_coefficients
+from pairscore.model.coefficient_intervals import effects_of_fit
 from pairscore.model.fit import Fit
 from pairscore.model.inference import ITEM_ROBUST, covariance_in_words
 from pairscore.model.open_directions import is_open
 from pairscore.records import plain
 
-INTERVALS = ("wald", "profile")
 SMALLEST_NAMED = 1e-3  # of the largest coefficient of a direction: smaller ones are not named
 MOST_NAMED_COEFFICIENTS = 6  # of a direction, so that the sentence stays one
 ROUNDED = 1e-9  # of weights, a sum that counts as zero
@@ -211,58 +210,12 @@ def wald_test(
     return JointTest(names, statistic, q, df_error, p, kind, note)
 
 
-def effects_of_fit(fit: Fit) -> Effects:
-    """Effects of comparisons, in the order of the covariance; a side effect may be the only one."""
-    if fit.effects is not None:
-        return fit.effects
-    if fit.side_effect is None:
-        return Effects((), (), np.empty(0), np.empty(0))
-    error = np.nan if fit.side_effect_std_error is None else fit.side_effect_std_error
-    return Effects(("left",), ("side",), np.array([fit.side_effect]), np.array([error]))
-
-
-def effect_intervals(fit: Fit, level: float = 0.95) -> dict[str, tuple[float, float]]:
-    """Low and high end of every effect of comparisons, by name."""
-    effects = effects_of_fit(fit)
-    d = fit.n_features
-    rows = np.eye(d + len(effects.names))[d:]
-    low, high = fit.interval_ends(rows, effects.values, effects.std_errors, fit.width(level))
-    return dict(zip(effects.names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
-
-
 def category_tests(shown: ShownCoefficients) -> list[tuple[CategoryTerm, JointTest]]:
     """Joint test of each category, and of each product with one."""
     return [
         (term, wald_test(shown.fit, (term.name,), term.contrasts, term.cells))
         for term in shown.terms
     ]
-
-
-def shown_coef_and_errors(fit: Fit) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients and standard errors (d) as the summary shows them."""
-    errors = fit.errors()
-    coefficients = shown_coefficients(fit)
-    shown_errors = coefficients.std_errors
-    return coefficients.coef, errors if shown_errors is None else shown_errors
-
-
-def coefficient_intervals(fit: Fit, level: float, method: str) -> np.ndarray:
-    """Low and high end for each coefficient, or for each ability, by Wald or by profile."""
-    width = fit.width(level)
-    if method not in INTERVALS:
-        raise PairscoreError(f"method is {shown(method)}; use 'wald' or 'profile'.")
-    if method == "profile":
-        from pairscore.effects.profile_likelihood import profile_intervals
-
-        return profile_intervals(fit, normal_width(level))
-    coef, errors = shown_coef_and_errors(fit)
-    if not fit.n_features and fit.item_effects is not None:
-        from pairscore.effects.open_abilities import ability_ends  # with effects alone
-
-        return np.column_stack(ability_ends(fit, width))
-    rows = shown_coefficients(fit).rows
-    contrasts = np.eye(fit.n_features) if rows is None else rows
-    return np.column_stack(fit.interval_ends(contrasts, coef, errors, width))
 
 
 def contrast_of(fit: Fit, weights: Mapping[str, float], level: float) -> Contrast:

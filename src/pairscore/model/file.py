@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields
 from hashlib import sha256
 from itertools import chain
 from math import inf
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,8 @@ import numpy as np
 
 import pairscore.errors
 from pairscore.core.links import Link, get_link, link_name
-from pairscore.data.comparisons import Comparisons
-from pairscore.data.items import LARGEST_NUMBER, Items
+from pairscore.data.items import LARGEST_NUMBER
 from pairscore.data.recipe import Recipe
-from pairscore.data.tables import Columns, is_missing, named_backend
-from pairscore.data.votes import PER_ROW
 from pairscore.effects.comparison_effects import Effects
 from pairscore.effects.item_effects import ITEM_PARTS, RECORDED, ItemEffects, ItemEffectsTest
 from pairscore.effects.judges import Judges
@@ -37,7 +33,7 @@ from pairscore.errors import (
 )
 from pairscore.estimators.information_criteria import Likelihood
 from pairscore.estimators.new_items import NewItems
-from pairscore.estimators.pairing import Pairing
+from pairscore.estimators.random_pairs import Pairing
 from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.separation import Recession
 from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, Wording, make_settings
@@ -57,12 +53,16 @@ from pairscore.files.atomic import atomic_write
 from pairscore.files.source import KINDS
 from pairscore.messages import Message
 from pairscore.model.fit import Fit, kept_types
+from pairscore.model.saved_comparisons import (
+    CONTEXT,
+    DATA,
+    GROUPS,
+    comparisons_from_arrays,
+    comparisons_to_arrays,
+)
 from pairscore.records import plain
 
 FORMAT = 1
-DATA = "data_"  # what the names of the arrays of comparisons begin with
-CONTEXT = f"{DATA}context_"
-GROUPS = f"{DATA}item_groups"
 EFFECTS = "item_effects_"
 RECESSION = "recession_"
 BESIDE_FIT = (
@@ -611,74 +611,3 @@ def _foreign(path: Any) -> PairscoreError:
 
 
 # -- comparisons -----------------------------------------------------------------------------------
-
-
-def comparisons_to_arrays(data: Comparisons) -> dict[str, np.ndarray]:
-    """Arrays without objects, named so that they can stand beside a model's own."""
-    columns = data.votes.columns()
-    if data.covariance_items is not None:
-        columns["covariance_items"] = data.covariance_items
-    if data.items.ids is not None:
-        columns["ids"] = data.items.ids
-    arrays = {f"{DATA}{name}": _without_objects(column, name) for name, column in columns.items()}
-    arrays |= {f"{CONTEXT}{name}": column for name, column in data.context.items()}
-    seed = -1 if data.seed is None else data.seed
-    arrays[f"{DATA}facts"] = np.array([data.sides_known, seed, data.items.backend is Columns])
-    return arrays | {f"{DATA}values": data.items.values}
-
-
-def comparisons_from_arrays(
-    arrays: dict[str, np.ndarray],
-    feature_names: tuple[str, ...],
-    recipe: dict[str, Any] | None = None,
-    table: str | None = None,
-) -> Comparisons | None:
-    """The comparisons again; None if the model was saved without them.
-
-    ``table`` is the kind of table that the items came in, which files of before do not name.
-    """
-    if f"{DATA}values" not in arrays:
-        return None
-    sides_known, seed, from_file = arrays[f"{DATA}facts"].tolist()
-    ids = arrays.get(f"{DATA}ids")
-    ids = ids.astype(object) if ids is not None and ids.dtype.kind == "U" else ids
-    backend = Columns if from_file else dict
-    backend = backend if table is None else named_backend(table)
-    items = Items(arrays[f"{DATA}values"], feature_names, ids, backend, recipe)
-    context = {n.removeprefix(CONTEXT): a for n, a in arrays.items() if n.startswith(CONTEXT)}
-    columns = {name: arrays.get(f"{DATA}{name}") for name in (*PER_ROW, "covariance_items")}
-    columns["judge"] = _with_missing(columns["judge"])
-    return Comparisons(
-        items,
-        **columns,
-        sides_known=bool(sides_known),
-        seed=None if seed < 0 else int(seed),
-        context=context,
-    )
-
-
-def _without_objects(column: np.ndarray, name: str) -> np.ndarray:
-    """Numbers, or text as text; other objects would run code when they are read."""
-    if column.dtype != object:
-        return column
-    values = column.tolist()
-    if name == "judge":  # some comparisons may be of nobody, which a file says by no name
-        known = [value for value in values if not is_missing(value)]
-        if known and all(isinstance(value, Real) and float(value) == value for value in known):
-            return np.array([np.nan if is_missing(value) else value for value in values], float)
-        values = ["" if is_missing(value) else value for value in values]
-    if not all(isinstance(value, str) for value in values):
-        raise PairscoreError(
-            f"the {'id' if name == 'ids' else name} has entries that are neither all text nor all"
-            " numbers, so the data cannot be kept in a file; make them text."
-        )
-    return np.array(values, dtype=str)
-
-
-def _with_missing(judge: np.ndarray | None) -> np.ndarray | None:
-    """Names of judges (M) with None where a file has no name."""
-    if judge is None or judge.dtype.kind != "U" or np.all(judge != ""):
-        return judge
-    names = judge.astype(object)
-    names[judge == ""] = None
-    return names

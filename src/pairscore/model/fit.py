@@ -15,7 +15,7 @@ from pairscore.effects.item_effects import ItemEffects, ItemEffectsTest
 from pairscore.effects.judges import Judges
 from pairscore.errors import PairscoreError
 from pairscore.estimators.estimate import Note
-from pairscore.estimators.pairing import Pairing
+from pairscore.estimators.random_pairs import Pairing
 from pairscore.estimators.separation import Recession
 from pairscore.estimators.settings import Settings, Wording
 
@@ -84,7 +84,7 @@ class PanelFacts:
     allow for other judges: one less than the judges, as if they were equally busy; None for the
     normal law. ``interval_scope`` says what intervals do, in words: allow for other judges, or hold
     for those of the comparisons; empty where nobody knows who judged. ``tastes`` and ``agreement``
-    are those of :func:`pairscore.effects.judge_slopes.judge_tastes` and ``judge_agreement`` there.
+    are those of :mod:`pairscore.effects.judge_tastes` and :mod:`pairscore.effects.judge_agreement`.
     """
 
     df_error: float | None = None

@@ -11,13 +11,8 @@ from pairscore.core.quantiles import interval_width, p_in_words, z_and_p
 from pairscore.data.recipe import recipe_of
 from pairscore.display import first_few, html_text, text_table
 from pairscore.model.categories import CategoryTerm, shown_coefficients
-from pairscore.model.contrasts import (
-    PARTLY,
-    JointTest,
-    category_tests,
-    effect_intervals,
-    statistic_name,
-)
+from pairscore.model.coefficient_intervals import effect_intervals
+from pairscore.model.contrasts import PARTLY, JointTest, category_tests, statistic_name
 from pairscore.model.fit import Fit
 from pairscore.model.inference import intervals_in_words
 from pairscore.model.item_lookup import items_of_fit
@@ -83,7 +78,7 @@ class Summary:
     def coefficient_columns(self) -> dict[str, list[Any]]:
         """The coefficient table as lists, one entry per feature; NaN for what is not known.
 
-        Intervals are infinite where they are open (see :mod:`pairscore.estimators.recession`).
+        Intervals are infinite where they are open (see :mod:`pairscore.estimators.separation`).
         Coefficients of levels are against the average of all levels of their category, or against
         its reference level, which is zero.
         """

@@ -22,7 +22,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.display import first_few, word_list
 from pairscore.effects.judges import REACH
 from pairscore.errors import PairscoreWarning, SeparatedFeaturesWarning, UnbeatenItemsWarning
-from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, pairing_of_data
+from pairscore.estimators.random_pairs import SIGNIFICANCE, TOLERATED, pairing_of_data
 from pairscore.estimators.table_data import TableData
 from pairscore.evaluation.residuals import expected_outcomes
 from pairscore.evaluation.settings_search import IN_WORDS

@@ -23,7 +23,8 @@ from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.settings import Wording
 from pairscore.evaluation.measures import CalibrationBin, calibration_bins
-from pairscore.model.contrasts import WITH_RIDGE, effect_intervals
+from pairscore.model.coefficient_intervals import effect_intervals
+from pairscore.model.contrasts import WITH_RIDGE
 from pairscore.model.fit import Fit
 from pairscore.model.regression import RankRegression
 from pairscore.model.score_scales import ScoreScale, average_line, scale_of

@@ -3,12 +3,14 @@
 Start with ``fit_stream``.
 
     fit_stream    fit_stream, and what a model keeps
-    stream_data   the data of a stream: what was asked for, its sums, and passes at given scores
+    stream_job    what was asked of a stream, checked
+    stream_data   the data of a stream: its sums, and passes at given scores
     first_pass    what the first pass over comparisons counts and writes
     checkpoint    the sums of a first pass that was ended, to go on from
     batches       batches of comparisons as row numbers, outcomes and amounts
     stream_items  the item table, in memory or in files that all workers can reach
-    tiles         comparisons on disk, those of a pair together, and sums over pairs
+    spill         comparisons on disk, those of a pair of blocks together
+    tiles         them in memory, a block at a time, and sums over pairs
     scratch       folders for temporary files, here or where all workers can reach them
     progress      how far the passes of a stream are
     engines       map a task over parts and add what comes back, in a fixed order

@@ -25,14 +25,8 @@ from pairscore.model.regression import RankRegression
 from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.engine_addresses import connected
 from pairscore.streaming.progress import Progress
-from pairscore.streaming.stream_data import (
-    StreamData,
-    StreamJob,
-    StreamSource,
-    bytes_of,
-    fingerprint,
-    refuse_settings,
-)
+from pairscore.streaming.stream_data import StreamData, fingerprint
+from pairscore.streaming.stream_job import StreamJob, StreamSource, bytes_of, refuse_settings
 
 IN_PARTS = (
     "hold for these judges; other judges may see it differently (comparisons that are read in parts"

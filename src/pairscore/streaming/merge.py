@@ -34,12 +34,8 @@ from pairscore.estimators.closed_form_errors import (
 )
 from pairscore.estimators.estimate import Estimate
 from pairscore.estimators.information_criteria import Likelihood, no_likelihood
-from pairscore.estimators.likelihood import (
-    Optimum,
-    curvature_of_sums,
-    likelihood_estimate,
-    observed_basis,
-)
+from pairscore.estimators.likelihood import Optimum, likelihood_estimate
+from pairscore.estimators.likelihood_errors import curvature_of_sums, observed_basis
 from pairscore.estimators.null_space import never_differing_in_sums
 from pairscore.estimators.pair_sums import Meat
 from pairscore.estimators.ridge import ridge_is_weak

@@ -33,9 +33,10 @@ from pairscore.estimators.closed_form_errors import (
     ClosedFormTerms,
     ScaledClosedForm,
 )
-from pairscore.estimators.fit_data import Along, Tile, jackknife_of_items
+from pairscore.estimators.fit_data import Along, Tile
 from pairscore.estimators.item_table import SecondHalfSums
-from pairscore.estimators.likelihood import LikelihoodEquations, LikelihoodSums
+from pairscore.estimators.leverage import jackknife_of_items
+from pairscore.estimators.likelihood_errors import LikelihoodEquations, LikelihoodSums
 from pairscore.estimators.pair_sums import Meat, PairSums, PairTask
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.files.archive import (
@@ -58,11 +59,8 @@ from pairscore.streaming.sites import (
     site_data,
     terms_of,
 )
-from pairscore.streaming.stream_data import (
-    StreamData,
-    StreamSource,
-    fingerprint,
-)
+from pairscore.streaming.stream_data import StreamData, fingerprint
+from pairscore.streaming.stream_job import StreamSource
 
 # Logarithms of scale, relative to that of the model, at which sums are made. They reach as far as
 # the model's may be off, and up to that of decided comparisons where nine of ten tied; their

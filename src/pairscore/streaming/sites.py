@@ -38,14 +38,8 @@ from pairscore.streaming.site_files import (
     of_arrays,
     write_sums_file,
 )
-from pairscore.streaming.stream_data import (
-    StreamData,
-    StreamJob,
-    StreamSource,
-    bytes_of,
-    fingerprint,
-    refuse_settings,
-)
+from pairscore.streaming.stream_data import StreamData, fingerprint
+from pairscore.streaming.stream_job import StreamJob, StreamSource, bytes_of, refuse_settings
 
 FEWEST_ITEMS = 20
 EQUAL = 1e-12  # of sums of weights that are all the same: rounding errors

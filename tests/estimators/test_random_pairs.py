@@ -9,7 +9,7 @@ from scipy.stats import binom, kstest
 
 from pairscore import Comparisons, RankRegression, angle
 from pairscore.errors import CollinearFeaturesWarning, PairsNotRandomWarning
-from pairscore.estimators.pairing import pairing_of_data
+from pairscore.estimators.random_pairs import pairing_of_data
 from pairscore.estimators.table_data import TableData
 from tests.laws import GaussianStudy
 from tests.limits import CHANCE
