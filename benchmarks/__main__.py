@@ -19,7 +19,7 @@ from benchmarks.reproduction import reproduction
 from benchmarks.service import service
 from benchmarks.start import start
 from pairscore import RankRegression
-from pairscore.core import kernels, kernels_numpy, passes
+from pairscore.core import kernels, kernels_numpy, passes, threads
 
 GAP = 1e-9  # relative loss gap to the optimum that every rival has to reach
 
@@ -147,11 +147,11 @@ def likelihood(problem, bar, bar_with_errors, bar_statsmodels=None):
 def two_threads(problem):
     """Wall time with one and with two threads, beside work that needs nothing but threads."""
     compared, votes = np.ascontiguousarray(problem.compared), problem.votes
-    given, usual = np.linspace(-3, 3, 1 << 14), passes.n_threads
+    given, usual = np.linspace(-3, 3, 1 << 14), threads.n_threads
 
     def on(n_threads, job):
         def run():
-            passes.n_threads = lambda: n_threads
+            threads.n_threads = lambda: n_threads
             job()
 
         return run
@@ -161,7 +161,7 @@ def two_threads(problem):
         for _ in range(rows.stop - rows.start):
             np.exp(given, out=room)
 
-    work = lambda: passes.on_each(exponentials, [slice(0, 300)] * passes.CHUNKS)  # noqa: E731
+    work = lambda: threads.on_each(exponentials, [slice(0, 300)] * threads.CHUNKS)  # noqa: E731
     jobs = {
         "exponentials": work,
         "mle without errors": lambda: RankRegression(inference=None).fit(compared, votes),
@@ -173,7 +173,7 @@ def two_threads(problem):
             ratio, bar = seconds["one"] / seconds["two"], 1.0 if job is work else 1.6
             report(f"{what}, wall time of one thread over two", ratio, bar, "at least")
     finally:
-        passes.n_threads = usual
+        threads.n_threads = usual
 
 
 def fits():

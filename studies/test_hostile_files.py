@@ -30,9 +30,9 @@ import sys
 from pyarrow import csv, parquet
 parquet.write_table(csv.read_csv("votes.csv"), "votes.parquet", row_group_size=40)
 from pairscore import fit_stream
-from pairscore.streaming import first_pass, stream_data
+from pairscore.streaming import first_pass, stream_job
 from pairscore.streaming.checkpoint import Checkpoint
-stream_data.PARTITION_ROWS, first_pass.PARTS_AT_ONCE = 40, 1
+stream_job.PARTITION_ROWS, first_pass.PARTS_AT_ONCE = 40, 1
 write = Checkpoint.write
 def write_and_end(self, sums, n_done):
     write(self, sums, n_done)
@@ -284,9 +284,9 @@ def resumed(folder, change, is_forged=False):
             change(place)
             os.chdir(place)
             from pairscore import fit_stream
-            from pairscore.streaming import first_pass, stream_data
+            from pairscore.streaming import first_pass, stream_job
 
-            stream_data.PARTITION_ROWS, first_pass.PARTS_AT_ONCE = 40, 1
+            stream_job.PARTITION_ROWS, first_pass.PARTS_AT_ONCE = 40, 1
             model = fit_stream("items.csv", "votes.parquet", memory=1e5, checkpoint="ck")
             if not is_forged:
                 np.testing.assert_array_equal(model.coef_, np.load(folder / "whole.npy"))
@@ -301,10 +301,10 @@ def whole(folder):
 
     def run():
         from pairscore import fit_stream
-        from pairscore.streaming import first_pass, stream_data
+        from pairscore.streaming import first_pass, stream_job
 
         os.chdir(folder)
-        stream_data.PARTITION_ROWS, first_pass.PARTS_AT_ONCE = 40, 1
+        stream_job.PARTITION_ROWS, first_pass.PARTS_AT_ONCE = 40, 1
         np.save("whole.npy", fit_stream("items.csv", "votes.parquet", memory=1e5).coef_)
 
     return run

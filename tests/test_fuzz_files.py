@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pairscore import Comparisons, PairscoreError, RankRegression, fit_stream, load
-from pairscore.streaming import first_pass, stream_data
+from pairscore.streaming import first_pass, stream_job
 from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.merge import merge_files, merge_sites
 from pairscore.streaming.rounds import save_round, site_round
@@ -106,7 +106,7 @@ def begun(tmp_path_factory):
 
 
 def in_small_parts(patch):
-    patch.setattr(stream_data, "PARTITION_ROWS", 50)
+    patch.setattr(stream_job, "PARTITION_ROWS", 50)
     patch.setattr(first_pass, "PARTS_AT_ONCE", 1)
 
 

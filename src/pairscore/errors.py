@@ -347,3 +347,11 @@ def whole_number(value: Any, name: str) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise PairscoreError(Setting(name) + f" is {shown(value)}", "use a whole number from 1")
     return int(value)
+
+
+def outside_table() -> PairscoreError:
+    """The error for numbers of items or pairs that are not in the table that they belong to."""
+    return PairscoreError(
+        "comparisons name items that are not in the table of items, so the data or the file that"
+        " they come from are damaged; read them again, or fit again."
+    )

@@ -8,8 +8,8 @@ from scipy.special import expit
 from scipy.stats import binomtest
 
 from pairscore import Comparisons
+from pairscore.core.comparison_means import Statistic, influence_sums, wilson_interval
 from pairscore.core.incidence import ItemPairs
-from pairscore.core.shares import Statistic, influence_sums, wilson_interval
 from pairscore.evaluation.measures import (
     MEASURES,
     MeasuredComparisons,

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from pairscore import RankRegression, fit_stream
-from pairscore.streaming import first_pass, stream_data
+from pairscore.streaming import first_pass, stream_job
 
 
 def draw(seed=0, n=120, d=3, m=1500, ties=0.1, weights=True, text=False):
@@ -65,7 +65,7 @@ def write(folder, items, votes, n_files=3, kind="parquet", group=200):
 def in_parts(monkeypatch, sample=300, partition_rows=300):
     """Samples and partitions so small that a few hundred comparisons are many."""
     monkeypatch.setattr(first_pass, "SAMPLE", sample)
-    monkeypatch.setattr(stream_data, "PARTITION_ROWS", partition_rows)
+    monkeypatch.setattr(stream_job, "PARTITION_ROWS", partition_rows)
 
 
 def fit_both(items, votes, files, settings, **stream):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from pairscore import PairscoreError, fit_stream
-from pairscore.streaming import first_pass, tiles
+from pairscore.streaming import first_pass, spill
 from pairscore.streaming import scratch as temporary
 from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.first_pass import TallyTask
@@ -77,7 +77,7 @@ def test_a_likelihood_reads_its_source_once(kind, tmp_path, monkeypatch):
     assert set(found["written"]) == set(found["read"]) == {"rows"}
     assert not list(scratch.iterdir())
     found["written"].clear()
-    monkeypatch.setattr(tiles, "disk_usage", lambda _: SimpleNamespace(free=10))
+    monkeypatch.setattr(spill, "disk_usage", lambda _: SimpleNamespace(free=10))
     often = fit_stream(*files, **asked)
     assert found["written"] == []
     np.testing.assert_array_equal(once.coef_, often.coef_)
@@ -122,7 +122,7 @@ def test_rows_of_other_data_are_never_read(tmp_path, monkeypatch):
     assert (tmp_path / "checkpoint.npz.tiles" / "rows" / "0000000-starts.npy").exists()
     files = write(tmp_path / "new", *draw(8))
     with monkeypatch.context() as patch:
-        patch.setattr(tiles, "disk_usage", lambda _: SimpleNamespace(free=10))
+        patch.setattr(spill, "disk_usage", lambda _: SimpleNamespace(free=10))
         usual, done = TallyTask.__call__, []
 
         def ended(self, part):
@@ -164,7 +164,7 @@ def test_a_fit_goes_on_with_the_rows_that_it_began_with(room, tmp_path, monkeypa
         return usual(self, part)
 
     for free, call, ends in zip(room, (ended, usual), (KeyboardInterrupt, None), strict=True):
-        monkeypatch.setattr(tiles, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        monkeypatch.setattr(spill, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
         monkeypatch.setattr(TallyTask, "__call__", call)
         with pytest.raises(ends) if ends else nullcontext():
             again = fit_stream(*files, inference=None, checkpoint=checkpoint)
@@ -208,10 +208,10 @@ def test_covariance_items_may_be_named(tmp_path):
 KILLED = """
 import os, signal, sys
 from pairscore import fit_stream
-from pairscore.streaming import first_pass, stream_data
+from pairscore.streaming import first_pass, stream_job
 from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.first_pass import TallyTask
-first_pass.PARTS_AT_ONCE, stream_data.PARTITION_ROWS, first_pass.SAMPLE = 1, 500, 300
+first_pass.PARTS_AT_ONCE, stream_job.PARTITION_ROWS, first_pass.SAMPLE = 1, 500, 300
 usual, done = TallyTask.__call__, []
 def mortal(self, part):
     result = usual(self, part)

@@ -22,7 +22,7 @@ Start with ``links``: how a difference of scores becomes a probability.
     optimise        Newton's method with a line search
     roots           roots of functions of one number
     sandwich        covariances that let comparisons that share an item be dependent
-    shares          means over comparisons that share items, their errors and intervals
+    comparison_means  means over comparisons that share items, their errors and intervals
     quantiles       widths of intervals, p-values, Wald's test
 
 Imports: errors.

@@ -7,17 +7,9 @@ table are refused here as there: SciPy would not look at them.
 import numpy as np
 
 from pairscore.core.amounts import times_amount
-from pairscore.errors import PairscoreError
+from pairscore.errors import outside_table
 
 IS_COMPILED = False
-
-
-def outside_table() -> PairscoreError:
-    """The error for numbers of items or pairs that are not in the table that they belong to."""
-    return PairscoreError(
-        "comparisons name items that are not in the table of items, so the data or the file that"
-        " they come from are damaged; read them again, or fit again."
-    )
 
 
 def refuse_outside(n: int, *places: np.ndarray) -> None:

@@ -17,7 +17,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from pairscore.core.amounts import total_of
-from pairscore.core.kernels_numpy import outside_table, refuse_outside
+from pairscore.core.kernels_numpy import refuse_outside
 from pairscore.core.passes import (
     ByHigh,
     add_net,
@@ -30,6 +30,7 @@ from pairscore.core.passes import (
 )
 from pairscore.core.row_blocks import centred_blocks
 from pairscore.core.threads import chunks_of, on_each
+from pairscore.errors import outside_table
 
 
 @dataclass(frozen=True)

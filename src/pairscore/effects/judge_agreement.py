@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.core.comparison_means import share_interval, weighted_mean
 from pairscore.core.incidence import ItemPairs
-from pairscore.core.shares import share_interval, weighted_mean
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import plural
 from pairscore.effects.judges import judge_codes
@@ -24,8 +24,9 @@ def judge_agreement(data: Comparisons, accuracy: float = np.nan) -> dict[str, di
     pair of items counts once, however often it was compared (within: once for each judge), with the
     share of its couples of answers that agree. ``share`` is the mean, ``low`` and ``high`` its 95 %
     interval by Wilson's formula, for as many independent pairs (``n_effective``) as the ``n_pairs``
-    are worth that share items (:func:`~pairscore.core.shares.share_interval`). A row counts as
-    often as its ``count`` says; weights play no part. No entry where no pair has two answers.
+    are worth that share items (:func:`~pairscore.core.comparison_means.share_interval`). A row
+    counts as often as its ``count`` says; weights play no part. No entry where no pair has two
+    answers.
 
     If left wins a pair with probability p, two answers agree with a = 1 - 2 p (1 - p), and the best
     score predicts max(p, 1 - p) = (1 + sqrt(2 a - 1)) / 2 of them; the root is concave, so that

@@ -5,6 +5,7 @@ Start with ``closed_form``: eqs. 3-4 of the paper.
     settings       what the user asked for, checked
     fit_data       what estimators ask of their data, as sums
     table_data     the same of comparisons in memory
+    tile           comparisons between items, summed per pair
     leverage       how far an item can pull a fit
     item_table     sums over the rows of the item table
     pair_sums      sums over pairs for the covariance of an estimate

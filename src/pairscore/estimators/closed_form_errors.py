@@ -12,9 +12,10 @@ from pairscore.core.sandwich import PairContributions, less_ties, sandwich
 from pairscore.core.scale import Scale, ScaleRidge
 from pairscore.core.sums import Sums
 from pairscore.estimators.estimate import Estimate
-from pairscore.estimators.fit_data import FitSums, Tile
+from pairscore.estimators.fit_data import FitSums
 from pairscore.estimators.item_table import SecondHalfSums
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.tile import Tile
 
 if TYPE_CHECKING:
     from pairscore.estimators.closed_form import Direction

@@ -10,13 +10,7 @@ from pairscore.core.pair_graph import sum_sides
 from pairscore.core.sandwich import PairContributions, less_ties, sandwich
 from pairscore.core.sums import Sums
 from pairscore.core.whitening import Basis
-from pairscore.estimators.fit_data import (
-    FitData,
-    FitSums,
-    Tile,
-    parameter_units,
-    size_of_information,
-)
+from pairscore.estimators.fit_data import FitData, FitSums, parameter_units, size_of_information
 from pairscore.estimators.leverage import item_basis, jackknife_of_items
 from pairscore.estimators.null_space import open_in_few
 from pairscore.estimators.pair_sums import sum_equations
@@ -25,6 +19,7 @@ from pairscore.estimators.separation import (
 )
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import memory_of
+from pairscore.estimators.tile import Tile
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ import numpy as np
 from pairscore.core.amounts import meetings, some_amounts
 from pairscore.core.pair_graph import difference_scatter
 from pairscore.core.row_blocks import centred_blocks
-from pairscore.estimators.fit_data import Block, FitData, FitSums
+from pairscore.estimators.fit_data import FitData, FitSums
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData, memory_of
+from pairscore.estimators.tile import Block
 
 SMALLEST_IN_FEW = 1e-6  # eigenvalue, relative to the largest, that a few comparisons show clearly
 SMALLEST_VARIANCE = 1e-8  # of compared items along a direction of length one, to differ in it

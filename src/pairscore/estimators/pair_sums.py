@@ -17,7 +17,8 @@ from pairscore.core.sandwich import (
     times_too_often,
 )
 from pairscore.core.sums import Sums
-from pairscore.estimators.fit_data import Block, FitData, Tile
+from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.tile import Block, Tile
 
 
 class TileTerms(Protocol):

@@ -25,17 +25,13 @@ if TYPE_CHECKING:
     from pairscore.model.fit import Fit
 from pairscore.estimators.fit_data import (
     Along,
-    Block,
-    CountTask,
     FitData,
     Gains,
-    PairCounts,
     ScoreSums,
     Selection,
-    Tile,
-    WholeBlock,
     along_comparisons,
 )
+from pairscore.estimators.tile import Block, CountTask, PairCounts, Tile, WholeBlock
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from pairscore.core.comparison_means import influence_sums
 from pairscore.core.incidence import ItemPairs
-from pairscore.core.shares import influence_sums
 from pairscore.core.threads import one_blas_thread
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from pairscore.core.comparison_means import InfluenceSums, influence_sums
 from pairscore.core.incidence import ItemPairs
-from pairscore.core.shares import InfluenceSums, influence_sums
 from pairscore.core.threads import one_blas_thread
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.splitters import ItemKFold

@@ -4,7 +4,7 @@ Five measures of decided comparisons. p is the predicted probability that left w
 did, else 0. Ties say nothing of p, which is of comparisons that do not end in a tie; they only take
 part in the majority of a pair.
 
-How sure each is, the influences of comparisons say (:mod:`pairscore.core.shares`).
+How sure each is, the influences of comparisons say (:mod:`pairscore.core.comparison_means`).
 """
 
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, logit
 
+from pairscore.core.comparison_means import Statistic, weighted_mean, wilson_interval
 from pairscore.core.incidence import pair_numbers
 from pairscore.core.roots import solve_falling
-from pairscore.core.shares import Statistic, weighted_mean, wilson_interval
 from pairscore.data.comparisons import Comparisons
 
 N_BINS = 10  # of calibration: enough to see a bend, few enough to have comparisons in each

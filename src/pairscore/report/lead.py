@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairscore.core.shares import ENOUGH_TESTS
+from pairscore.core.comparison_means import ENOUGH_TESTS
 from pairscore.display import first_few
 from pairscore.estimators.new_items import ITEMS_PER_FEATURE, LOST_ACCURACY
 from pairscore.report.judges import CARELESS

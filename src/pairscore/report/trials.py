@@ -9,8 +9,8 @@ from itertools import islice
 import numpy as np
 
 from pairscore.choices import METHODS
+from pairscore.core.comparison_means import influence_sums, share_interval
 from pairscore.core.incidence import ItemPairs
-from pairscore.core.shares import influence_sums, share_interval
 from pairscore.core.threads import one_blas_thread
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.splitters import ItemKFold, set_covariance_items
@@ -81,7 +81,7 @@ def wrong_share(probability: np.ndarray, data: Comparisons) -> WrongShare:
     """How often the favourite lost, of decided comparisons with a probability.
 
     The interval is Wilson's, for as many independent comparisons as these are worth, of which some
-    share an item (:func:`~pairscore.core.shares.share_interval`).
+    share an item (:func:`~pairscore.core.comparison_means.share_interval`).
     """
     known = np.isfinite(probability) & (data.outcome != 0) & (data.amount > 0)
     if not known.any():

@@ -10,7 +10,7 @@ Start with ``fit_stream``.
     batches       batches of comparisons as row numbers, outcomes and amounts
     stream_items  the item table, in memory or in files that all workers can reach
     spill         comparisons on disk, those of a pair of blocks together
-    tiles         them in memory, a block at a time, and sums over pairs
+    blocks        them in memory, a block of items at a time, and sums over pairs
     scratch       folders for temporary files, here or where all workers can reach them
     progress      how far the passes of a stream are
     engines       map a task over parts and add what comes back, in a fixed order

@@ -33,12 +33,13 @@ from pairscore.estimators.closed_form_errors import (
     ClosedFormTerms,
     ScaledClosedForm,
 )
-from pairscore.estimators.fit_data import Along, Tile
+from pairscore.estimators.fit_data import Along
 from pairscore.estimators.item_table import SecondHalfSums
 from pairscore.estimators.leverage import jackknife_of_items
 from pairscore.estimators.likelihood_errors import LikelihoodEquations, LikelihoodSums
 from pairscore.estimators.pair_sums import Meat, PairSums, PairTask
 from pairscore.estimators.settings import Settings, check_settings
+from pairscore.estimators.tile import Tile
 from pairscore.files.archive import (
     DamagedFileError,
     Field,

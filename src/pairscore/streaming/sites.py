@@ -21,9 +21,9 @@ from pairscore.core.sums import Sums
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError, warn_caller
 from pairscore.estimators.checks import refuse_lost_digits
-from pairscore.estimators.fit_data import PairCounts
 from pairscore.estimators.item_table import ItemTable
 from pairscore.estimators.settings import Settings, check_settings
+from pairscore.estimators.tile import PairCounts
 from pairscore.files.archive import (
     DamagedFileError,
     Field,

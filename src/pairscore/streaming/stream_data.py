@@ -30,16 +30,9 @@ from pairscore.core.sums import Range, Sums
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.data.votes import Votes
-from pairscore.estimators.fit_data import (
-    Along,
-    Block,
-    CountTask,
-    Gains,
-    PairCounts,
-    ScoreSums,
-    Selection,
-)
+from pairscore.estimators.fit_data import Along, Gains, ScoreSums, Selection
 from pairscore.estimators.table_data import ItemSums, TableData
+from pairscore.estimators.tile import Block, CountTask, PairCounts
 from pairscore.files.partitions import (
     Partition,
 )
@@ -52,6 +45,7 @@ from pairscore.streaming.batches import (
     SourceRows,
     small_batches,
 )
+from pairscore.streaming.blocks import TILES_AT_ONCE, BlockTask, Tiles
 from pairscore.streaming.engines import Engine, LocalEngine
 from pairscore.streaming.first_pass import FirstSums, TallyTask
 from pairscore.streaming.progress import Progress, Watch
@@ -60,7 +54,6 @@ from pairscore.streaming.stream_items import (
     SharedItems,
     some_rows,
 )
-from pairscore.streaming.tiles import TILES_AT_ONCE, BlockTask, Tiles
 
 AT_ONCE = 1 << 17  # rows of a batch, beside which the bins of a distribution are few
 FEW = 1 << 14  # rows that nearly always show that wins and losses overlap

@@ -14,7 +14,8 @@ import numpy as np
 
 from pairscore.core.amounts import times_amount
 from pairscore.core.pair_graph import aggregate_pairs
-from pairscore.estimators.fit_data import Block, Selection, Tile
+from pairscore.estimators.fit_data import Selection
+from pairscore.estimators.tile import Block, Tile
 from pairscore.streaming.batches import Batch
 from pairscore.streaming.spill import Spill
 from pairscore.streaming.stream_items import FeatureFiles

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from pairscore.core.comparison_means import share_interval, weighted_mean, wilson_interval
 from pairscore.core.incidence import ItemPairs
-from pairscore.core.shares import share_interval, weighted_mean, wilson_interval
 
 
 def interval_of(right, left, other, weight=None):

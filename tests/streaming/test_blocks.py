@@ -14,17 +14,18 @@ from pairscore import Comparisons, PairscoreError
 from pairscore.core.links import get_link
 from pairscore.core.scale import NO_RIDGE
 from pairscore.estimators.closed_form_errors import ClosedFormEquations, ScaledClosedForm
-from pairscore.estimators.fit_data import CountTask, Cut, Selection, WholeBlock
+from pairscore.estimators.fit_data import Cut, Selection
 from pairscore.estimators.likelihood_errors import LikelihoodEquations
 from pairscore.estimators.null_space import PlacesTask
 from pairscore.estimators.pair_sums import NoSums, PairTask
 from pairscore.estimators.table_data import TableData
+from pairscore.estimators.tile import CountTask, WholeBlock
 from pairscore.streaming.batches import Batch, NumberedPart
+from pairscore.streaming.blocks import BlockTask, StreamBlock, Tiles
 from pairscore.streaming.engines import LocalEngine
 from pairscore.streaming.scratch import shared_folder
 from pairscore.streaming.spill import Grid, Spill
 from pairscore.streaming.stream_items import FeatureFiles, ItemBlock, item_file, write_features
-from pairscore.streaming.tiles import BlockTask, StreamBlock, Tiles
 from tests.hard_designs import NAMES, draw
 
 
