@@ -3,7 +3,8 @@
 OTHER is a folder with the sources of another version (it holds `pairscore/`). Each version
 runs in a process of its own, which keeps the data of all jobs; the two take turns, so that whatever
 else the machine does touches both. A figure is the ratio of the medians of CPU seconds, here over
-there: below 1 is faster here. A number of repeats and names of jobs may follow OTHER.
+there: below 1 is faster here. A number of repeats and names of jobs may follow OTHER; ``--large``
+before OTHER times fits of large tables, in memory and as streams.
 """
 
 import json
@@ -18,6 +19,7 @@ import numpy as np
 HERE = Path(__file__).parents[1] / "src"
 LIMIT = 1.05
 REPEATS = 7
+LARGE = ((30_000, 250, 309_269), (100_000, 50, 2_000_000), (10_000, 20, 5_000_000))
 
 
 def jobs():
@@ -95,9 +97,40 @@ def jobs():
     }
 
 
-def work():
+def large_jobs():
+    """Fits of large tables, in memory and as streams."""
+    import warnings
+
+    from benchmarks.law import draw
+    from pairscore import RankRegression, fit_stream
+
+    warnings.simplefilter("ignore")
+    tables = {}
+    for n, d, m in LARGE:
+        problem = draw(n, d, m)
+        tables[n, d, m] = np.ascontiguousarray(problem.compared), problem.votes
+
+    def fit(size, method, inference):
+        return lambda: RankRegression(method, inference=inference).fit(*tables[size])
+
+    def stream(size, method, inference):
+        items, votes = tables[size]
+        frame = {"winner": votes[:, 0], "loser": votes[:, 1]}
+        return lambda: fit_stream(items, frame, method=method, inference=inference)
+
+    known = {}
+    for size in LARGE:
+        shown = f"{size[0]} x {size[1]}, {size[2]}"
+        for method in ("pooled", "paired", "mle"):
+            for inference, said in ((None, ""), ("items", " intervals")):
+                known[f"{method}{said}: {shown}"] = fit(size, method, inference)
+        known[f"stream mle intervals: {shown}"] = stream(size, "mle", "items")
+    return known
+
+
+def work(which):
     """The worker: a job's name in, its CPU seconds out."""
-    known = jobs()
+    known = large_jobs() if which == "large" else jobs()
     print(json.dumps(list(known)), flush=True)
     for line in sys.stdin:
         start = time.process_time()
@@ -108,12 +141,12 @@ def work():
 class Version:
     """A process with one version of pairscore."""
 
-    def __init__(self, source):
+    def __init__(self, source, which):
         root = Path(__file__).parents[1]
         path = os.pathsep.join([str(source), str(root)])
         one_thread = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.against", "--work"],
+            [sys.executable, "-m", "benchmarks.against", "--work", which],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -127,8 +160,8 @@ class Version:
         return json.loads(self.process.stdout.readline())
 
 
-def main(other, repeats=REPEATS, *chosen):
-    here, there = Version(HERE), Version(other)
+def main(which, other, repeats=REPEATS, *chosen):
+    here, there = Version(HERE, which), Version(other, which)
     slower = []
     print(f"{'job':<34} {'here, s':>9} {'there, s':>9} {'ratio':>7}")
     for job in chosen or here.jobs:
@@ -140,6 +173,10 @@ def main(other, repeats=REPEATS, *chosen):
 
 
 if __name__ == "__main__":
-    work() if sys.argv[1] == "--work" else main(
-        sys.argv[1], *map(int, sys.argv[2:3]), *sys.argv[3:]
-    )
+    words = sys.argv[1:]
+    if words[0] == "--work":
+        work(words[1])
+    else:
+        which = "large" if words[0] == "--large" else "usual"
+        other, *rest = words[which == "large" :]
+        main(which, other, *map(int, rest[:1]), *rest[1:])
