@@ -31,8 +31,9 @@ def add_tally(
     refuse_outside(n, left, right)
     exposed = times_amount((left != right).astype(float), amount)
     wins = exposed * outcome
-    sums[:, 0] += np.bincount(left, wins, n) - np.bincount(right, wins, n)
-    sums[:, 1] += np.bincount(left, exposed, n) + np.bincount(right, exposed, n)
+    of_wins = np.bincount(left, wins, n) - np.bincount(right, wins, n)
+    of_times = np.bincount(left, exposed, n) + np.bincount(right, exposed, n)
+    sums += np.column_stack([of_wins, of_times]).astype(sums.dtype)
 
 
 def subtract_scores(

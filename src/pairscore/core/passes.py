@@ -70,7 +70,7 @@ def add_tally(
     sums: np.ndarray,
 ) -> None:
     """The same, added to ``sums`` (N x 2), where those of an item are side by side: items come in
-    any order.
+    any order. Whole numbers of four bytes do for fewer than 2^31 comparisons that count once each.
     """
     kernels.add_tally(*same_kind(left, right), as_outcomes(outcome), amount, sums)
 

@@ -206,7 +206,7 @@ class TallyTask:
     spill: Spill | None = None
 
     def __call__(self, part: NumberedPart) -> FirstSums:
-        sums = np.zeros((self.n_items, 2))
+        sums: np.ndarray = np.zeros((self.n_items, 2), dtype=self._kind_of_sums(part))
         tied = given = n_given = total = weighted = number = 0.0
         weights = Range()
         samples = list[Batch]()
@@ -244,7 +244,7 @@ class TallyTask:
                 starts.append(self.spill.write(part.number, chunk, batch))
         if self.spill is not None:
             self.spill.close(part.number, starts)
-        net, exposures = np.ascontiguousarray(sums.T)
+        net, exposures = np.ascontiguousarray(sums.T, dtype=float)
         return FirstSums(
             Tally(net, exposures, total),
             number=number,
@@ -261,6 +261,12 @@ class TallyTask:
             dropped=dropped,
             sample=_sample(samples),
         )
+
+    def _kind_of_sums(self, part: NumberedPart) -> type:
+        """Whole numbers where each comparison counts once, and how many there are is known."""
+        is_plain = not {"weight", "count"} & set(self.reader.layout.columns)
+        is_counted = getattr(part.source, "kind", "parquet") == "parquet"  # rows of text are not
+        return np.int32 if is_plain and is_counted and part.source.n_rows < 2**31 else float
 
 
 def _weighted(batch: Batch) -> float:
