@@ -165,6 +165,9 @@ class Message:
     def __radd__(self, other: str) -> Text:
         return Text.of(other, self)
 
+    def __str__(self) -> str:
+        return self.worded()
+
     def clause(self, words: Words | None = None) -> str:
         """The message for one front end, with what to do behind a semicolon, as no sentence yet."""
         words = words or in_python

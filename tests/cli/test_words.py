@@ -96,23 +96,25 @@ SENTENCES = {
     "update m.npz votes.csv --items named.csv -o n.npz": "name the column that has them: --id NAME",
     "rank m.npz named.csv": "name the column that has them: --id NAME",
     "plan --features 9 --misordered 0.1": (
-        "give the share of labels that contradict the scores (--noise, 0.2 is common), or"
-        " comparisons of a pilot (--pilot)."
+        "give the share of comparisons that contradict the scores (--noise, 0.2 is common), or"
+        " give comparisons of a pilot (--pilot)."
     ),
     "plan --noise 0.2 --misordered 0.1": (
-        "the number of features is missing; give --features or --items-file."
+        "the number of features is missing; give --features, or give --items-file."
     ),
     "plan --features 9 --noise 0.2": (
-        "give a target (--misordered), --comparisons, or the time of the experts (--hours)."
+        "give a target (such as --misordered), or give --comparisons, or give the time of the"
+        " experts (--hours)."
     ),
     "plan --items-file items.csv --noise 0.2 --min-eigenvalue 0.5 --misordered 0.1": (
-        "leave out --min-eigenvalue, or --items-file."
+        "leave out --min-eigenvalue, or leave out --items-file."
     ),
     "plan --items-file items.csv --pilot votes.csv --noise 0.2 --misordered 0.1": (
         "both --noise and --pilot are given"
     ),
     "plan --features 9 --noise 20 --misordered 0.1": (
-        "--noise is 20.0; use a share of flipped labels from 0 to 0.5. Did you mean 0.2?"
+        "--noise is 20.0; use the share of comparisons that contradict the scores, from 0 to 0.5."
+        " Did you mean 0.2?"
     ),
     "plan --features 9 --noise 0.2 --explained 120 --comparisons 900": "at most 1.",
     "compare items.csv votes.csv --model a: --model 'b: side_effect=maybe'": (

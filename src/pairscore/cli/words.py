@@ -192,6 +192,10 @@ OTHER_NAMES: dict[str | tuple[str, Any], str] = {
     "n_judges": "judges",
     "votes": "comparisons",
 }
+# the same in one command
+OTHER_NAMES_HERE: dict[str, dict[str, str]] = {
+    "plan": {"items": "items_file", "n_features": "features"},
+}
 # what a command does where Python calls a function
 ACTIONS = {
     "fit_stream": "pairscore fit --stream",
@@ -223,9 +227,8 @@ def in_options(part: Part) -> str | None:
 
 def _as_key(option: click.Option, value: Any) -> str | None:
     """What a study file says in place of an option that the command has no more; None if it has."""
-    command = click.get_current_context().find_root().invoked_subcommand or ""
     name = max(option.opts, key=len)
-    if name not in OLD_OPTIONS.get(command, {}):
+    if name not in OLD_OPTIONS.get(_command(), {}):
         return None
     key, where = name.removeprefix("--"), "in a study file"
     if key == "winner-codes":
@@ -236,8 +239,14 @@ def _as_key(option: click.Option, value: Any) -> str | None:
 
 
 def _other_name(name: str, value: Any) -> str:
+    here = OTHER_NAMES_HERE.get(_command(), {})
     with_value = (name, value) if isinstance(value, str) else name
-    return OTHER_NAMES.get(with_value, OTHER_NAMES.get(name, name))
+    return here.get(name) or OTHER_NAMES.get(with_value) or OTHER_NAMES.get(name, name)
+
+
+def _command() -> str:
+    """The name of the command that runs, or nothing."""
+    return click.get_current_context().find_root().invoked_subcommand or ""
 
 
 def parameters() -> dict[str, click.Parameter | None]:

@@ -12,5 +12,6 @@ Start with ``compare``.
     influence        on which items a model hangs
     pipelines        a model behind transformers of scikit-learn
 
-Imports: display, errors, choices, records, parallel, data, core, estimators, effects, model.
+Imports: display, errors, choices, records, parallel, data, core, estimators, effects, model,
+messages.
 """

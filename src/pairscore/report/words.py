@@ -126,16 +126,21 @@ def advice_or_tried(rejected: Mapping[str, str], setting: str, advice: str, what
     return f"{what} was tried when the settings were chosen ({rejected[setting]})"
 
 
+def plain_text(said: Worded) -> str:
+    """What the library says in plain words, to stand within a sentence."""
+    return option_words(said.worded(in_plain_words))
+
+
 def as_sentence(said: Worded) -> str:
     """An error or a warning as a sentence of the page."""
-    text = option_words(said.worded(in_plain_words))
+    text = plain_text(said)
     return text[:1].upper() + text[1:]
 
 
 # what settings are called on a page, which is also for people who use no commands
 PLAIN_NAMES = {
     "l2": "ridge",
-    "n_items": "number of items",
+    "n_items": "number of compared items",
     "n_jobs": "number of threads",
 }
 PLAIN_WORDS = {
