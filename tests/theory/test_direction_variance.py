@@ -28,10 +28,10 @@ from pairscore.theory.direction_variance import (
     root_of_share,
     wrong_sign,
 )
+from pairscore.theory.draws import Judging, random_comparisons
 from pairscore.theory.integrals import (
     spread_for_noise,
 )
-from pairscore.theory.population import Judging, random_comparisons
 from pairscore.theory.predicted_error import direction_variance, first_order_variance
 from tests.theory.conftest import (
     LOGIT,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.quantiles import scheffe_width
+from pairscore.core.significance import scheffe_width
 from pairscore.data.items import Items, feature_keys, table_like
 from pairscore.effects.item_effects import KnownItems
 from pairscore.errors import PairscoreError

@@ -40,8 +40,9 @@ from pairscore.streaming.blocks import TILES_AT_ONCE
 from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.engines import Engine
 from pairscore.streaming.progress import Progress, Watch
+from pairscore.streaming.shared_items import SharedItems
 from pairscore.streaming.spill import TILE_FORMAT, Grid, Spill, spill_of_rows
-from pairscore.streaming.stream_items import SharedItems, some_rows
+from pairscore.streaming.stream_items import some_rows
 
 SAMPLE = 1_000_000  # comparisons, about, from which passes start
 LEAST_SAMPLE = 20_000  # of them, however small the memory
