@@ -67,6 +67,10 @@ class NoAnswerError(PairscoreError):
     """The question is valid, but nothing meets it, such as a target beyond any study."""
 
 
+class NotAModelError(PairscoreError):
+    """A table was given where a model belongs, so the arguments may be in another order."""
+
+
 class NoLikelihoodError(PairscoreError, AttributeError):
     """A fit has no plain likelihood, and so no attribute of it."""
 
@@ -356,6 +360,11 @@ def whole_number(value: Any, name: str) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise PairscoreError(Setting(name) + f" is {shown(value)}", "use a whole number from 1")
     return int(value)
+
+
+def no_comparisons() -> PairscoreError:
+    """The error for tables of comparisons without rows."""
+    return PairscoreError("there are no comparisons", "give at least one row")
 
 
 def outside_table() -> PairscoreError:

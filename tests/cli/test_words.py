@@ -90,7 +90,7 @@ JUDGE = (
 SENTENCES = {
     "fit items.csv votes.csv --side-effect judges -o m.npz": JUDGE,
     "compare items.csv votes.csv --model a: --model 'b: judge_slopes=yes'": (
-        "which judge_slopes, side_effect=judges and inference=items+judges need"
+        "which judge-slopes, side-effect=judges and inference=items+judges need"
     ),
     "report m.npz named.csv votes.csv": "name the column that has them: --id NAME",
     "update m.npz votes.csv --items named.csv -o n.npz": "name the column that has them: --id NAME",
@@ -118,7 +118,7 @@ SENTENCES = {
     ),
     "plan --features 9 --noise 0.2 --explained 120 --comparisons 900": "at most 1.",
     "compare items.csv votes.csv --model a: --model 'b: side_effect=maybe'": (
-        "side_effect is 'maybe'; use yes, no or 'judges'."
+        "side-effect is 'maybe'; use yes, no or judges."
     ),
     "plan --features 9 --noise 10% --misordered 0.1": "'10%' is not a number. Did you mean 0.1?",
     "plan --features 9 --noise 0,2 --misordered 0.1": "'0,2' is not a number. Did you mean 0.2?",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.cli.printing import terminal_width
+from pairscore.cli.words import worded
 from pairscore.data.items import Items
 from pairscore.display import text_table
 from pairscore.errors import PairscoreError
@@ -116,7 +117,7 @@ def run_demo(say: Callable[[str], None], seed: int = 1, folder: Path | None = No
     say(model.summary().text(width=terminal_width()))
     say(RANKING_STEP)
     say(severity_table(model, patients.take(held_out), progression))
-    say(f"\n{MULTIPLICITY}")
+    say(f"\n{worded(MULTIPLICITY)}")
     say(TEST_STEP)
     score, least_squares = shares_in_order(model, patients, progression, training, held_out)
     say(TEST_RESULT.format(**sizes, score=score, least_squares=least_squares))

@@ -191,6 +191,7 @@ OTHER_NAMES: dict[str | tuple[str, Any], str] = {
     "n_jobs": "processes",
     "n_judges": "judges",
     "votes": "comparisons",
+    "data": "keep_data",
 }
 # the same in one command
 OTHER_NAMES_HERE: dict[str, dict[str, str]] = {
@@ -198,7 +199,10 @@ OTHER_NAMES_HERE: dict[str, dict[str, str]] = {
 }
 # what a command does where Python calls a function
 ACTIONS = {
+    "RankRegression.save": "pairscore fit",
+    "compare": "pairscore compare",
     "fit_stream": "pairscore fit --stream",
+    "rank": "pairscore rank",
 }
 
 

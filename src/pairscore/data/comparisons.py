@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import SELF_PAIRS
-from pairscore.data.find_ids import find_id_column, found_words, id_settings, names_in
+from pairscore.data.find_ids import find_id_column, found_note, id_settings, names_in
 from pairscore.data.folds import number_groups
 from pairscore.data.items import Items, read_items, refuse_non_finite
 from pairscore.data.recipe import Recipe, read_with_gaps, read_with_settings
@@ -27,7 +27,7 @@ from pairscore.data.votes import (
     read_votes,
 )
 from pairscore.display import first_rows, plural
-from pairscore.errors import ColumnFoundWarning, PairscoreError, warn_caller
+from pairscore.errors import PairscoreError, warn_caller
 
 SAMPLED_ITEMS = 256  # of a fingerprint
 HASHED_AT_ONCE = 1 << 16  # comparisons, which stay in the cache
@@ -447,7 +447,7 @@ def _found_id(items: Any, votes: Any, settings: Mapping[str, Any]) -> str | None
     from_files = all(isinstance(of, Columns) and of.from_file for of in (table, frame))
     found = find_id_column(table, names_in(frame), by_text=from_files, **id_settings(settings))
     if found is not None:
-        warn_caller(f"{found_words(found)}; id={found!r} says so.", ColumnFoundWarning)
+        warn_caller(found_note(found))
     return found
 
 

@@ -29,7 +29,8 @@ from pairscore.data.tables import (
 )
 from pairscore.data.votes import LAYOUTS, NO_SIDES
 from pairscore.display import first_few, first_rows
-from pairscore.errors import BadEntriesError, PairscoreError
+from pairscore.errors import BadEntriesError, ColumnFoundWarning, PairscoreError
+from pairscore.messages import Setting
 
 MATCH = 0.9  # share of the names in the comparisons that a column of ids must have
 ID_WORDS = (
@@ -90,6 +91,11 @@ def choose_ids(
 def found_words(column: str) -> str:
     """What is said of a column that was found."""
     return f"the ids of the items are in {column!r}, which has those that the comparisons name"
+
+
+def found_note(column: str) -> ColumnFoundWarning:
+    """The same, and how to say it."""
+    return ColumnFoundWarning(found_words(column), Setting("id", column) + " says so")
 
 
 def names_in(votes: Frame) -> list[np.ndarray]:
