@@ -160,6 +160,34 @@ def add_scores(
     return float(score.sum())
 
 
+def information_pass(
+    left: np.ndarray,
+    right: np.ndarray,
+    win: np.ndarray,
+    lose: np.ndarray,
+    scores: np.ndarray,
+    shift: float,
+    link: Link,
+) -> tuple[np.ndarray, bool]:
+    """Information of a Newton step of each row (R), and whether all of it is the observed one.
+
+    Rows are those of :func:`score_pass`. Where the observed information of some rows that are
+    looked at together is negative, theirs is the expected one (:meth:`Link.newton`).
+    """
+    information = np.empty(len(left))
+
+    def one(chunk: slice) -> bool:
+        is_observed = True
+        for first in range(chunk.start, chunk.stop, BLOCK):
+            rows = slice(first, min(first + BLOCK, chunk.stop))
+            eta = difference_pass(left[rows], right[rows], scores) + shift
+            _, information[rows], observed = link.newton(eta, win[rows], lose[rows])
+            is_observed = is_observed and observed
+        return is_observed
+
+    return information, all(on_each(one, row_chunks(len(left), 1)))
+
+
 def _chunks_beside(n_rows: int, n_items: int) -> list[slice]:
     """Chunks of comparisons, one unless they are many beside the sums that each takes per item."""
     return row_chunks(n_rows, 1) if n_rows > 2 * CHUNKS * n_items else [slice(0, n_rows)]

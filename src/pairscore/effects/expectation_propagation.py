@@ -44,6 +44,7 @@ from pairscore.effects.design import PreparedFit
 from pairscore.effects.item_covariance import (
     Covariance,
     FormedCovariance,
+    change_of_trace,
     posterior_covariance,
 )
 from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons
@@ -336,14 +337,6 @@ def gradients(post: Posterior) -> tuple[np.ndarray, np.ndarray]:
     if post.sigma2 > 0:
         on_items = net - post.effect / post.sigma2
     return rows.gradient(s, post.theta, net), on_items
-
-
-def change_of_trace(before: Covariance, after: Covariance) -> float:
-    """By what share of itself the trace of V moved, by its diagonal."""
-    start = float(np.sum(before.diagonal))
-    if start == 0:
-        return 0.0
-    return abs(float(np.sum(after.diagonal)) / start - 1)
 
 
 def at_variance(post: Posterior, sigma2: float) -> Posterior:

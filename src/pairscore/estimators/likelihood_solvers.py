@@ -10,6 +10,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from pairscore.core.links import Link, Logit
 from pairscore.core.optimise import FISHER_GAP, Step
 from pairscore.core.pair_graph import sum_sides
+from pairscore.core.passes import information_pass
 from pairscore.core.whitening import TOLERANCE
 from pairscore.estimators.fit_data import (
     FitData,
@@ -223,10 +224,14 @@ class ConjugateGradients:
         """Of each pair on each side, and whether it is the observed one."""
         pairs, theta = self.data.pairs, loss.theta(params)
         d = self.data.X.shape[1]
-        delta = pairs.differences(self.data.table.times(theta[:d]))
-        predictor = delta + theta[d:].sum() * pairs.side[:, None]
-        _, information, exact = loss.link.newton(predictor, pairs.win, pairs.lose)
-        return information, exact
+        scores, side = self.data.table.times(theta[:d]), float(theta[d:].sum())
+        rows = zip(pairs.win, pairs.lose, pairs.side.tolist(), strict=True)
+        of_sides = [
+            information_pass(pairs.low, pairs.high, win, lose, scores, sign * side, loss.link)
+            for win, lose, sign in rows
+        ]
+        information = np.stack([values for values, _ in of_sides])
+        return information, all(is_observed for _, is_observed in of_sides)
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ from pairscore.streaming.stream_items import (
     item_blocks,
     item_head,
     item_parts,
-    read_items_in_memory,
     remembering_id,
+    stream_items_of_table,
     with_ids,
     write_features,
 )
@@ -117,7 +117,7 @@ def share_items(source: Any, settings: Mapping[str, Any], folder: str, engine: E
     """
     parts = item_parts(source, anywhere=True)
     if parts is None:
-        items = remembering_id(read_items_in_memory(source, settings), settings)
+        items = remembering_id(stream_items_of_table(source, settings), settings)
         with reachable(folder):
             write_features([ItemBlock(np.empty(0), list(items.values.T))], item_file(folder, 0))
         shared = FeatureFiles(folder, (0, len(items)), len(items.feature_names))

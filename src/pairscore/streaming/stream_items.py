@@ -75,7 +75,7 @@ def columns_of_items(
     return columns | ({id_name: ID_COLUMN} if id_name else {})
 
 
-def read_items_in_memory(source: Any, settings: Mapping[str, Any]) -> Items:
+def stream_items_of_table(source: Any, settings: Mapping[str, Any]) -> Items:
     """Items of a table in memory, of the columns that settings name."""
     frame = as_frame(source)
     if frame is None or not any(settings.values()):
@@ -242,7 +242,7 @@ def read_item_table(
     """
     parts = item_parts(source)
     if parts is None:
-        return remembering_id(read_items_in_memory(source, settings), settings)
+        return remembering_id(stream_items_of_table(source, settings), settings)
     columns = columns_of_items(parts[0].column_names(), settings, parts[0].name)
     head = item_head(parts, columns)
     blocks = (block for part in parts for block in item_blocks(part, columns, head.feature_names))
