@@ -8,7 +8,6 @@ import re
 
 import pytest
 
-from pairscore.report.words import option_words
 from tests.golden.sentences import GOLDEN, ROOT, as_text, collect, of_source
 
 SENTENCES = [(name, text) for name, texts in collect().items() for text in texts]
@@ -43,7 +42,7 @@ RULES = {
     r"\ba [aeio]\w|\ban (?!hour|[aeioux…'\d]|M\b|N\b|HTML|s\.d)\w": "a or an",
     r" [,;.?](?![\w.])": "no blank before a comma or a stop",
 }
-# What no sentence on the command line may have.
+# What no text of the library may have: each front end has its own words for these.
 PYTHON = {
     r"(?<![\w'\"-])[a-z_]\w*=(?!=)": "a setting",
     r"\b\w+\(\w*\)|\b[a-z]\w*\([a-z]\w*[,=)]": "a call",
@@ -53,14 +52,19 @@ PYTHON = {
     r"\bvotes?\b(?!\.csv)": "comparisons",
 }
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]+|(?<![\w-])-o\b")
+# What no piece of a message may have, be it a sentence or not.
+SPELLINGS = {
+    r"(?<![\w'\"-])[a-z_]\w*=": "a setting, as Setting(name, value)",
+    r"\b\w+\(\)": "a call, as Action(name)",
+    r"\b(?:True|False|None)\b": "a value, as Value(value)",
+    OPTION.pattern: "an option, as Setting(name)",
+}
 # Names that are not Python's: columns of tables, symbols of the paper, a program.
 KNOWN_NAMES = re.compile(
     r"model_[ab]|(rank|place|tie)_(low|high)|p_e|lambda_d|λ_d|new_items\.|rest_days|gleich="
     r"|certain_beside"
     r"|PostgreSQL|NaN"
 )
-# Rooms whose texts still have settings as Python writes them, which `cli.words.translate` rewords.
-NOT_YET = ("data/", "files/")
 PAGES = ("cli/", "paper/", "report/words.py")  # the words of front ends, and pages about the paper
 
 
@@ -78,7 +82,7 @@ def library_sources():
     """The modules of the library, by their name in it."""
     for path in sorted(ROOT.rglob("*.py")):
         name = str(path.relative_to(ROOT))
-        if not name.startswith((*PAGES, *NOT_YET)):
+        if not name.startswith(PAGES):
             yield name, path.read_text(encoding="utf-8")
 
 
@@ -94,6 +98,21 @@ def said_in_python(source):
         or (isinstance(node, ast.FunctionDef) and node.name == "__repr__")
     ]
     return {text for node in of_python for text in of_source(ast.unparse(node))}
+
+
+def messages(source):
+    """What is raised, warned of or made a message in a module, as nodes of its tree."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            if name == "Message.of" or name.endswith(("Error", "Warning")):
+                yield node
+
+
+def literals(node):
+    """The texts in an expression, those around what is filled in as they stand."""
+    texts = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant))
+    return [text for text in texts if isinstance(text, str)]
 
 
 def test_every_sentence_is_in_the_file():
@@ -114,6 +133,14 @@ def test_texts_of_the_library_have_no_name_of_python():
         texts = {*of_source(source)} - said_in_python(source)
         found |= {(name, text): wrong for text in texts if (wrong := names_of_python(text))}
     assert found == {}
+
+
+@pytest.mark.parametrize(("name", "source"), library_sources())
+def test_no_piece_of_a_message_names_a_setting_as_python_does(name, source):
+    """Not even a piece that is no sentence, such as "; use l2=" before a value."""
+    pieces = {piece for node in messages(source) for piece in literals(node)}
+    wrong = {piece: faults(KNOWN_NAMES.sub("name", piece), SPELLINGS) for piece in pieces}
+    assert {piece: said for piece, said in wrong.items() if said} == {}
 
 
 def test_python_users_are_told_of_no_option():
@@ -169,7 +196,3 @@ def test_a_name_of_python_is_seen(text):
 def test_an_option_in_python_is_seen():
     assert OPTION.search("leave it out with --exclude NAME")
     assert not OPTION.search("a - b, sub-group, -1 or 3--5")
-
-
-def test_the_page_shows_options_for_settings():
-    assert option_words("fit with l2='auto'.") == "fit with --l2 auto."

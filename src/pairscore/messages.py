@@ -162,6 +162,9 @@ class Message:
             remedy = [remedy] if remedy else []
         return cls(Text.of(problem), tuple(Text.of(one) for one in remedy))
 
+    def __add__(self, other: "Piece") -> Text:
+        return Text.of(self, other)
+
     def __radd__(self, other: str) -> Text:
         return Text.of(other, self)
 

@@ -123,7 +123,7 @@ def test_robust_to_judges_is_wider_where_judges_have_tastes():
     ("settings", "change", "message"),
     [
         ({"context": ["speed"]}, {}, "no column 'speed' for the context"),
-        ({"context": ["judge"]}, {}, "the context 'judge' is not numeric"),
+        ({"context": ["judge"]}, {}, "the context 'judge' is text"),
         ({"context": "rest"}, {}, "a list of column names"),
         ({"context": ["rest"], "method": "paired"}, {}, "use method='mle'"),
         ({"judge_slopes": True}, {"judge": None}, "no column 'judge'"),

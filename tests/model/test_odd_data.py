@@ -193,7 +193,7 @@ def test_votes_in_another_case_get_one_sentence(fit):
     items, votes = study(prefix="P")
     _, other = study(prefix="p")
     with pytest.raises(
-        PairscoreError, match="600 entries of the votes differ from the ids"
+        PairscoreError, match="600 entries of the comparisons differ from the ids"
     ) as info:
         fit(items, other)
     assert "only in case ('p" in str(info.value)

@@ -79,12 +79,16 @@ def choose_ids(
     if not by_row:
         raise IdsUnclearError(
             "more than one column of the items has the ids that the comparisons name:"
-            f" {first_few(map(repr, likely))}; name the right one with id=."
+            f" {first_few(map(repr, likely))}",
+            "name the right one with " + Setting("id"),
         )
     raise IdsUnclearError(
         f"the comparisons may name items by row number or by {first_few(map(repr, likely))}, and"
-        " these are different items; name the column of ids with id=, or add a column"
-        f" {ID_COLUMN!r} with the row numbers if these are meant."
+        " these are different items",
+        [
+            "name the column of ids with " + Setting("id"),
+            f"add a column {ID_COLUMN!r} with the row numbers if these are meant",
+        ],
     )
 
 

@@ -18,7 +18,7 @@ from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.separation import UNBEATEN
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
-from pairscore.messages import Setting
+from pairscore.messages import Piece, Setting
 
 ESTIMATE_HOW_FAR = "use " + Setting("item_effects", True) + ", which estimates how far items differ"
 
@@ -57,7 +57,7 @@ def bound_abilities(
         f" far above or below these are: their intervals are open at one end or both, and a ridge"
         f" of {SEPARATION_L2:g} holds their abilities; {whole}"
     )
-    remedies = ["compare these items with more that are close", ESTIMATE_HOW_FAR]
+    remedies: list[Piece] = ["compare these items with more that are close", ESTIMATE_HOW_FAR]
     return settings, [UnbeatenItemsWarning(text, remedies)]
 
 

@@ -23,7 +23,7 @@ from sklearn.utils.validation import validate_data
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.tables import as_frame, to_array
 from pairscore.data.votes import Votes, check_amounts
-from pairscore.messages import Action, Setting
+from pairscore.messages import Action, Setting, Value
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def read_fit_input(
         return _with_outcomes(data, y)
     if y is None:
         raise CallError(
-            "fit requires y to be passed, but the target y is None: give comparisons with the"
-            " items, or Comparisons."
+            "fit requires y to be passed, but the target y is " + Value(None),
+            ["give comparisons with the items", "give Comparisons"],
         )
     if _are_votes(y):
         data, _ = Comparisons.from_frames(
@@ -183,14 +183,15 @@ def number_item_groups(item_groups: Any, items: Items | None, settings: Settings
     """
     if items is None:
         raise PairscoreError(
-            Setting("item_groups") + " are groups of items, and a matrix of differences has none",
+            "a matrix of differences has no groups of items (" + Setting("item_groups") + ")",
             "leave them out",
         )
     if not settings.holds_items_out:
         l2 = "auto-known" if settings.choose_l2 else settings.l2
         raise PairscoreError(
-            Setting("item_groups")
-            + " are held out together where "
+            "groups of items ("
+            + Setting("item_groups")
+            + ") are held out together where "
             + Setting("l2", "auto")
             + " chooses the ridge, and "
             + Setting("l2")

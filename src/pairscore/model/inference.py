@@ -92,11 +92,11 @@ def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[No
         )
         return "model", [FewItemsWarning(text)]
     if n < FEW_ITEMS:
-        text = (
+        rough = (
             f"with {plural(n, 'item')}, item-robust intervals are rough; below about {FEW_ITEMS}"
             " items, read them with care."
         )
-        return wanted, [FewItemsWarning(text)]
+        return wanted, [FewItemsWarning(rough)]
     return wanted, []
 
 

@@ -520,10 +520,10 @@ def error_law(
     if table is None:
         eigenvalues = _equally_spaced(n_features, min_eigenvalue)
     elif n_features is not None or min_eigenvalue is not None:
-        given = "min_eigenvalue" if n_features is None else "n_features"
+        too_many = "min_eigenvalue" if n_features is None else "n_features"
         raise PairscoreError(
             "the items determine the features",
-            ["leave out " + Setting(given), "leave out " + Setting("items")],
+            ["leave out " + Setting(too_many), "leave out " + Setting("items")],
         )
     else:
         eigenvalues = correlation_eigenvalues(table)

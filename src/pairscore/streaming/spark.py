@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from pairscore.errors import PairscoreError
 from pairscore.files.partitions import REASON_LENGTH
-from pairscore.messages import Setting
+from pairscore.messages import Message, Setting
 from pairscore.streaming.engines import FAN, Done, Task, add, attempt
 
 
@@ -21,7 +21,7 @@ from pairscore.streaming.engines import FAN, Done, Task, add, attempt
 class Fault:
     """What a task raised, in the place of its sums; beside any other sums it is the total."""
 
-    message: str
+    message: Message
 
 
 @dataclass(frozen=True)
