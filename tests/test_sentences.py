@@ -3,15 +3,12 @@
 ``python -m tests.golden.sentences`` writes the file again; what changes in it is read in review.
 """
 
+import ast
 import re
 
-import click
 import pytest
 
-from pairscore.cli import main
-from pairscore.cli.words import translate
-from pairscore.report.words import option_words
-from tests.golden.sentences import GOLDEN, ROOT, as_text, collect, of_source, raised
+from tests.golden.sentences import GOLDEN, ROOT, as_text, collect, of_source
 
 SENTENCES = [(name, text) for name, texts in collect().items() for text in texts]
 
@@ -45,7 +42,7 @@ RULES = {
     r"\ba [aeio]\w|\ban (?!hour|[aeioux…'\d]|M\b|N\b|HTML|s\.d)\w": "a or an",
     r" [,;.?](?![\w.])": "no blank before a comma or a stop",
 }
-# What no sentence on the command line may have.
+# What no text of the library may have: each front end has its own words for these.
 PYTHON = {
     r"(?<![\w'\"-])[a-z_]\w*=(?!=)": "a setting",
     r"\b\w+\(\w*\)|\b[a-z]\w*\([a-z]\w*[,=)]": "a call",
@@ -55,120 +52,20 @@ PYTHON = {
     r"\bvotes?\b(?!\.csv)": "comparisons",
 }
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]+|(?<![\w-])-o\b")
+# What no piece of a message may have, be it a sentence or not.
+SPELLINGS = {
+    r"(?<![\w'\"-])[a-z_]\w*=": "a setting, as Setting(name, value)",
+    r"\b\w+\(\)": "a call, as Action(name)",
+    r"\b(?:True|False|None)\b": "a value, as Value(value)",
+    OPTION.pattern: "an option, as Setting(name)",
+}
 # Names that are not Python's: columns of tables, symbols of the paper, a program.
 KNOWN_NAMES = re.compile(
     r"model_[ab]|(rank|place|tie)_(low|high)|p_e|lambda_d|λ_d|new_items\.|rest_days|gleich="
-    r"|PostgreSQL"
+    r"|certain_beside"
+    r"|PostgreSQL|NaN"
 )
-# `compare` takes settings of models as words: 'ridge: l2=auto side_effect=yes'.
-SETTINGS_OF_COMPARE = re.compile(
-    r"\b(name|setting|features|l2|judge_slopes|side_effect|item_effects)=?"
-)
-PAGE = "report/"
-# Results and pages, which a command prints without translating them; what they raise is translated.
-AS_THEY_ARE = (
-    *(PAGE, "paper/", "planning/text.py", "planning/charts.py", "planning/pairs.py"),
-    *("model/summary.py", "model/predict.py", "evaluation/compare.py", "effects/judge_slopes.py"),
-    "estimators/estimate.py",
-)
-CHECKED = re.compile(r"^\w+ is …; use ")  # raised by a check of a single number
-RAISED = {text for path in ROOT.rglob("*.py") for text in raised(path.read_text(encoding="utf-8"))}
-# What nobody gets to read who has only the command line: about arguments that it has not, and about
-# results and objects of Python. By the beginning of a sentence.
-ONLY_IN_PYTHON = (
-    "module 'pairscore",
-    "'…' object has no attribute",
-    # arrays, dataframes and matrices of differences
-    "joint_test needs",
-    "sample_weight",
-    "n_jobs is",
-    "y has shape",
-    "y has zeros",
-    "y is missing",
-    "fit requires y",
-    "Only binary classification",
-    "… outcome",
-    "… has entries of type",
-    "… comparison points outside",
-    "… feature value masked",
-    "… feature value is NaN",
-    "the items are neither a dataframe",
-    "the items are an array",
-    "the votes are an array",
-    "the votes are a …;",
-    "… …, which already have items",
-    "… neither a dataframe",
-    "the column '…' has … dimensions",
-    "differences of features are made",
-    "item_groups is '…'",
-    "item_groups has … for",
-    "item_effects=True needs to know who",
-    "the comparisons lack the context",
-    "these pairs have no outcomes",
-    "from_frames(",
-    "from_pairs(",
-    "a table to write is a dict",
-    "the two vectors",
-    "…= names a column,",
-    "…='…' names a column of the votes",
-    "…= is for a table",
-    "…= is part of the fit",
-    "difference takes two items",
-    "abilities of … items need the inverse",
-    "the influence of … items",
-    ", name some with covariance_items",
-    # arguments and objects without an option
-    "fit with judge_slopes=False",
-    "fit with item_effects=False",
-    "fit with l2=0 and item_effects=False",
-    "profile intervals are of",
-    "there are no standardised residuals",
-    "raise max_iter",
-    "anova takes",
-    "the last step of a pipeline",
-    "a pipeline cannot be saved",
-    "a pipeline transforms",
-    "residuals are of",
-    "… takes a fitted RankRegression",
-    "plots take a fitted",
-    "plots.plan takes",
-    "ax is …",
-    "OnItems got",
-    "the function of OnItems",
-    "... and … pair more",
-    "… need the comparisons",
-    "link is '…'",
-    "the link function must rise",
-    "the second function of the link",
-    "covariance_items",
-    "ItemKFold splits",
-    "test is '…'",
-    "… is not an array of numbers",
-    "… number of … NaN",
-    "Comparisons(…",
-    "Population(…",
-    "use is '…'",
-    "models is '…'",
-    "a model is called '…'",
-    "the model '…' is a …",
-    "cv is '…'",
-    "only comparisons can be predicted",
-    "the model has no comparisons",
-    "the model was fitted to comparisons alone and knows no features",
-    "the comparisons of the fit are not in the model",
-    "the path of a model file is",
-    "a population has its own",
-    "there are no rows to draw",
-    "rng is '…'",
-    "population is '…'",
-    "the population has … judges",
-    "tradeoff is",
-    "the bound stays",
-    "comparisons is …; give a positive multiple",
-    "max_eigenvalue is",
-    "self_pairs is ",
-    "bias of self-pairs",
-)
+PAGES = ("cli/", "paper/", "report/words.py")  # the words of front ends, and pages about the paper
 
 
 def faults(text, rules):
@@ -181,18 +78,41 @@ def names_of_python(text):
     return faults(KNOWN_NAMES.sub("name", text), PYTHON)
 
 
-def is_on_the_command_line(name, text):
-    return not text.startswith(ONLY_IN_PYTHON) and not (name.startswith(PAGE) and "Python" in text)
+def library_sources():
+    """The modules of the library, by their name in it."""
+    for path in sorted(ROOT.rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        if not name.startswith(PAGES):
+            yield name, path.read_text(encoding="utf-8")
 
 
-def printed(name, text):
-    """A sentence as a command prints it, with something filled in."""
-    if name.startswith(AS_THEY_ARE) and text not in RAISED and not CHECKED.search(text):
-        return text
-    if name.startswith("cli/") and name != "cli/words.py":
-        return SETTINGS_OF_COMPARE.sub("", text) if "compare" in text or "l2=" in text else text
-    with click.Context(main):
-        return translate(text.replace("'…'", "'x'").replace("…", "7"))
+def said_in_python(source):
+    """The texts of a module that are about calls and objects of Python."""
+    nodes = [*ast.walk(ast.parse(source))]
+    of_python = [
+        node
+        for node in nodes
+        if (
+            isinstance(node, ast.Call) and ast.unparse(node.func) in ("CallError", "AttributeError")
+        )
+        or (isinstance(node, ast.FunctionDef) and node.name == "__repr__")
+    ]
+    return {text for node in of_python for text in of_source(ast.unparse(node))}
+
+
+def messages(source):
+    """What is raised, warned of or made a message in a module, as nodes of its tree."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            if name == "Message.of" or name.endswith(("Error", "Warning")):
+                yield node
+
+
+def literals(node):
+    """The texts in an expression, those around what is filled in as they stand."""
+    texts = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant))
+    return [text for text in texts if isinstance(text, str)]
 
 
 def test_every_sentence_is_in_the_file():
@@ -203,20 +123,30 @@ def test_every_sentence_keeps_the_rules():
     assert {text: wrong for _, text in SENTENCES if (wrong := faults(text, RULES))} == {}
 
 
-def test_commands_print_no_name_of_python():
-    told = [printed(*one) for one in SENTENCES if is_on_the_command_line(*one)]
-    assert {text: wrong for text in told if (wrong := names_of_python(text))} == {}
+def test_texts_of_the_library_have_no_name_of_python():
+    """Settings, values and functions are parts of a message, and each front end words them.
+
+    What only Python says (CallError) may name its objects.
+    """
+    found = {}
+    for name, source in library_sources():
+        texts = {*of_source(source)} - said_in_python(source)
+        found |= {(name, text): wrong for text in texts if (wrong := names_of_python(text))}
+    assert found == {}
+
+
+@pytest.mark.parametrize(("name", "source"), library_sources())
+def test_no_piece_of_a_message_names_a_setting_as_python_does(name, source):
+    """Not even a piece that is no sentence, such as "; use l2=" before a value."""
+    pieces = {piece for node in messages(source) for piece in literals(node)}
+    wrong = {piece: faults(KNOWN_NAMES.sub("name", piece), SPELLINGS) for piece in pieces}
+    assert {piece: said for piece, said in wrong.items() if said} == {}
 
 
 def test_python_users_are_told_of_no_option():
     """A report belongs to both: it is a page for people who use commands."""
     library = [text for name, text in SENTENCES if not name.startswith(("cli/", "report/"))]
     assert [text for text in library if OPTION.search(text)] == []
-
-
-@pytest.mark.parametrize("beginning", ONLY_IN_PYTHON)
-def test_no_exception_is_kept_that_is_not_needed(beginning):
-    assert any(text.startswith(beginning) for _, text in SENTENCES)
 
 
 # -- the tests themselves --------------------------------------------------------------------------
@@ -246,9 +176,6 @@ def test_docstrings_of_functions_are_not_shown_and_those_of_commands_are():
 def test_a_sentence_is_collected_whole_with_what_is_filled_in():
     source = "f(f'the {x!r} of {y:.2f} ' f'{\"is\" if z else \"are\"} here; ' + few(n) + ' left')"
     assert list(of_source(source)) == ["the '…' of … {is|are} here; … left"]
-    assert list(of_source("whole_number(n, 'n_items')")) == [
-        "n_items is …; use a whole number from 1."
-    ]
 
 
 @pytest.mark.parametrize(
@@ -269,7 +196,3 @@ def test_a_name_of_python_is_seen(text):
 def test_an_option_in_python_is_seen():
     assert OPTION.search("leave it out with --exclude NAME")
     assert not OPTION.search("a - b, sub-group, -1 or 3--5")
-
-
-def test_the_page_shows_options_for_settings():
-    assert option_words("fit with l2='auto'.") == "fit with --l2 auto."

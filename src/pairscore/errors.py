@@ -7,14 +7,14 @@ themselves. Nothing here imports NumPy, so that commands which only print help s
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 from numbers import Integral, Real
 from typing import Any
 
 from pairscore.display import first_few, plural, shown
-from pairscore.messages import Message, Piece, Setting, Text, Words, in_python
+from pairscore.messages import Message, Piece, Setting, Text, Value, Words, either, in_python
 from pairscore.passwords import without_password
 
 NO_NUMBER = "not a number"  # the reason why a cell is bad
@@ -65,6 +65,10 @@ class CallError(PairscoreError):
 
 class NoAnswerError(PairscoreError):
     """The question is valid, but nothing meets it, such as a target beyond any study."""
+
+
+class NotAModelError(PairscoreError):
+    """A table was given where a model belongs, so the arguments may be in another order."""
 
 
 class NoLikelihoodError(PairscoreError, AttributeError):
@@ -294,14 +298,23 @@ def is_real(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def number_between(value: Any, name: str, low: float, high: float, remedy: str) -> float:
+def one_of(value: Any, name: str, words: Iterable[Any]) -> None:
+    """Refuse a value of a setting that is not one of its words."""
+    words = list(words)
+    if value not in words:
+        raise PairscoreError(
+            Setting(name) + f" is {shown(value)}", "use " + either([Value(word) for word in words])
+        )
+
+
+def number_between(value: Any, name: str, low: float, high: float, remedy: Piece) -> float:
     """A real number from ``low`` to ``high``, as a float.
 
-    Otherwise a PairscoreError names the setting (``name``) and says in words what to use
-    (``remedy``, such as "a share from 0 to 1"). NaN is between no limits.
+    Otherwise a PairscoreError names the setting (``name``) and says what to use (``remedy``, such
+    as "a share from 0 to 1"). NaN is between no limits.
     """
     if not is_real(value) or not low <= value <= high:
-        raise PairscoreError(Setting(name) + f" is {shown(value)}", f"use {remedy}")
+        raise PairscoreError(Setting(name) + f" is {shown(value)}", "use " + remedy)
     return float(value)
 
 
@@ -310,7 +323,7 @@ def share_up_to(value: Any, name: str, limit: float, what: str) -> float:
     if not is_real(value) or not 0 <= value <= limit:
         raise PairscoreError(
             Setting(name) + f" is {value!r}",
-            f"use a share of {what} from 0 to {limit:g}.{share_meant(value, limit)}",
+            f"use the share of {what}, from 0 to {limit:g}.{share_meant(value, limit)}",
         )
     return float(value)
 
@@ -347,6 +360,11 @@ def whole_number(value: Any, name: str) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise PairscoreError(Setting(name) + f" is {shown(value)}", "use a whole number from 1")
     return int(value)
+
+
+def no_comparisons() -> PairscoreError:
+    """The error for tables of comparisons without rows."""
+    return PairscoreError("there are no comparisons", "give at least one row")
 
 
 def outside_table() -> PairscoreError:

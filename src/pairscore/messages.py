@@ -162,8 +162,14 @@ class Message:
             remedy = [remedy] if remedy else []
         return cls(Text.of(problem), tuple(Text.of(one) for one in remedy))
 
+    def __add__(self, other: "Piece") -> Text:
+        return Text.of(self, other)
+
     def __radd__(self, other: str) -> Text:
         return Text.of(other, self)
+
+    def __str__(self) -> str:
+        return self.worded()
 
     def clause(self, words: Words | None = None) -> str:
         """The message for one front end, with what to do behind a semicolon, as no sentence yet."""

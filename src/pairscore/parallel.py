@@ -11,6 +11,7 @@ import numpy as np
 
 from pairscore.display import shown
 from pairscore.errors import PairscoreError
+from pairscore.messages import Setting, Value
 
 Progress = Callable[[float, float], None]  # told how much is done, and of how much
 Result = TypeVar("Result")
@@ -35,8 +36,9 @@ class Workers:
         is_number = isinstance(self.n_jobs, int | np.integer) and not isinstance(self.n_jobs, bool)
         if self.n_jobs is not None and not (is_number and self.n_jobs):
             raise PairscoreError(
-                f"n_jobs is {shown(self.n_jobs)}; use a number of jobs that run side by side, -1"
-                " for one on each core, or None."
+                Setting("n_jobs") + f" is {shown(self.n_jobs)}",
+                "use a number of jobs that run side by side, -1 for one on each core, or "
+                + Value(None),
             )
 
     def each(

@@ -16,8 +16,9 @@ from pairscore.core.significance import normal_width
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.display import shown
-from pairscore.errors import PairscoreError
+from pairscore.errors import CallError, PairscoreError
 from pairscore.evaluation.measures import calibration_bins
+from pairscore.messages import Action, Setting
 from pairscore.model.ranks import rank_items
 from pairscore.planning.charts import draw_plan, quiet_frame
 from pairscore.planning.planner import Plan
@@ -67,9 +68,9 @@ def coefficients(model: Any, *, level: float = 0.95, per_sd: bool = True, ax: An
     _refuse_no_model(model, "summary")
     summary = model.summary()
     if summary.of_abilities:
-        raise PairscoreError(
-            "the model has no features, and so no coefficients to draw; use plots.ranking for its"
-            " abilities."
+        raise CallError(
+            "the model has no features, and so no coefficients to draw",
+            "use " + Action("plots.ranking") + " for its abilities",
         )
     columns = summary.coefficient_columns()
     rows = summary.shown_rows()
@@ -158,7 +159,8 @@ def judges(model: Any, *, most: int = 40, level: float = 0.95, ax: Any = None) -
     fitted = model.judges_
     if fitted is None:
         raise PairscoreError(
-            "the model has no slopes of judges; fit it with judge_slopes=True to have them."
+            "the model has no slopes of judges",
+            "fit it with " + Setting("judge_slopes", True) + " to have them",
         )
     columns = fitted.to_columns()
     slope, error = (np.array(columns[name]) for name in ("slope", "std_error"))
@@ -389,7 +391,8 @@ def ridge_path(model: Any, *, ax: Any = None) -> Any:
     curve = model.ridge_curve_
     if curve is None or not curve.n_held_out:
         raise PairscoreError(
-            "the model has no held-out log-loss of ridges; fit it with l2='auto' and enough items."
+            "the model has no held-out log-loss of ridges",
+            "fit it with " + Setting("l2", "auto") + " and enough items",
         )
     ax = _axes(ax)
     ax.plot(curve.l2, curve.loss, "o-", color=BLUE, markersize=4)
@@ -443,8 +446,9 @@ def _axes(ax: Any, size: tuple[float, float] | None = None) -> Any:
 
         ax = subplots(figsize=size or (WIDTH, 4.8), layout="constrained")[1]
     if not hasattr(ax, "errorbar"):
-        raise PairscoreError(
-            f"ax is {shown(ax)}; give one Axes of matplotlib, such as plt.subplots()[1], or none."
+        raise CallError(
+            Setting("ax") + f" is {shown(ax)}",
+            "give one Axes of matplotlib, such as the second of what plt.subplots returns, or none",
         )
     quiet_frame(ax)
     return ax
@@ -463,9 +467,9 @@ def _ranked(model: Any, items: Any, **asked: Any) -> dict[str, np.ndarray]:
 def _refuse_no_model(model: Any, needed: str = "undetermined_contrasts") -> None:
     """What is drawn must be in a model; pipelines have a ``summary`` too, and not the rest."""
     if not hasattr(model, needed):
-        raise PairscoreError(
-            f"plots take a fitted RankRegression, and this is {type(model).__name__}; of a pipeline"
-            " give the last step, pipe[-1]."
+        raise CallError(
+            f"plots take a fitted RankRegression, and this is {type(model).__name__}",
+            "of a pipeline give the last step",
         )
 
 
@@ -474,7 +478,8 @@ def _comparisons_of(model: Any) -> Comparisons:
     if model.comparisons_ is None:
         raise PairscoreError(
             "the comparisons of the fit are not in the model, which comes from a file or was fitted"
-            " to differences; give items and comparisons, or save it with data=True."
+            " to differences",
+            ["give items and comparisons", "save it with " + Setting("data", True)],
         )
     return model.comparisons_
 

@@ -168,7 +168,9 @@ def test_a_ridge_for_known_items(files):
     model = load(folder / "m.npz")
     assert (model.l2, model.ridge_curve_.held_out) == ("auto-known", "comparisons")
     result = run("fit items.csv votes.csv --l2 auto-known --group topic -o m.npz", code=2)
-    assert "items of one --group are held out together where --l2 auto chooses" in result.stderr
+    assert (
+        "groups of items (--group) are held out together where --l2 auto chooses" in result.stderr
+    )
     assert result.stderr.rstrip().endswith("leave them out.")
 
 

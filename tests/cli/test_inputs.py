@@ -535,7 +535,10 @@ def test_an_address_is_said_to_be_no_file():
     said = run("fit http://example.org/items.csv votes.csv -o m.npz", code=2).stderr
     assert "'http://example.org/items.csv' is an address and not a file; download it" in said
     said = run("fit s3://bucket/items.csv votes.csv -o m.npz", code=2).stderr
-    assert "'s3://bucket/items.csv' is an address and not a file; pairscore fit --stream" in said
+    assert (
+        "'s3://bucket/items.csv' is an address and not a file; read it with pairscore fit --stream"
+        in said
+    )
 
 
 @pytest.mark.parametrize("stream", ["", " --stream"])
@@ -546,7 +549,10 @@ def test_an_address_is_said_to_be_no_file():
         ("https://host.invalid/x.csv#access_token=geheim", "; download it, and give the file"),
         ("ann:geheim@host:/x.csv", "'ann@host:/x.csv'"),
         ("https://ann:geheim@host.invalid/x", "; download it, and give the file"),
-        ("postgresql://ann:geheim@host.invalid/db", "; name it with --db, and give a query"),
+        (
+            "postgresql://ann:geheim@host.invalid/db",
+            "; read its tables with --db, with a query for each",
+        ),
     ],
 )
 def test_no_key_of_an_address_is_shown(address, sentence, stream):

@@ -43,9 +43,11 @@ MISTAKES = {
     "fit model.npz votes.csv -o m.npz": "is a model or sums of pairscore and not a table",
     "fit items.xlsx votes.csv --stream -o m.npz": (
         "'items.xlsx' is a workbook, which cannot be read in parts; save its sheet as .csv or"
-        " .parquet, or fit it whole, without --stream."
+        " .parquet, or fit it whole, without streaming."
     ),
-    "fit ids.csv votes.csv -o m.npz": "to rank items without features, give the comparisons alone.",
+    "fit ids.csv votes.csv -o m.npz": (
+        "or give the comparisons alone, to rank items without features."
+    ),
     "report model.npz votes.csv items.csv -o p.html": (
         "its rows look like comparisons; give the items first, then the comparisons."
     ),

@@ -64,8 +64,8 @@ def test_a_chart_is_written(tmp_path, suffix):
         (
             "--items 100",
             2,
-            "there is no target and no number of comparisons: give a target (--misordered),"
-            " --comparisons, or the time of the experts (--hours)",
+            "there is no target and no number of comparisons; give a target (such as"
+            " --misordered), or give --comparisons, or give the time of the experts (--hours)",
         ),
         ("--misordered 0.1 --item-cost 3", 2, "--item-cost and --comparison-cost are weighed"),
         ("--misordered 0.1 --pilot nowhere.csv", 2, "nowhere.csv"),
@@ -194,13 +194,16 @@ def test_several_noises_or_a_range_are_a_table():
     made = plan(n_features=20, noise=0.2, misordered=0.05)
     assert twenty.split()[:4] == ["20", "%", f"{made.n_items:,}", f"{made.n_comparisons:,}"]
     assert ten.startswith(" 10 %")
-    assert "noise 50 %: noise is 0.5, so labels are coin tosses" in result.stdout
+    assert "noise 50 %: --noise is 0.5, so labels are coin tosses" in result.stdout
     assert "in another order than by the best score that the features allow" in result.stdout
     record = json.loads(run(f"{PLAN.replace('0.2', '0.1-0.3')} --misordered 0.05 --json").stdout)
     assert [one["noise"] for one in record["plans"]] == pytest.approx([0.1, 0.15, 0.2, 0.25, 0.3])
     assert record["plans"][2] == json.loads(json.dumps(plan_record(made)))
     sentence = run(f"{PLAN.replace('0.2', '0.1,20')} --misordered 0.05", code=2).output
-    assert "--noise is 20.0; use a share of flipped labels from 0 to 0.5" in sentence
+    assert (
+        "--noise is 20.0; use the share of comparisons that contradict the scores, from 0 to 0.5"
+        in sentence
+    )
     assert (
         "'low' is not a number"
         in run("plan --features 3 --noise low --misordered 0.1", code=2).output

@@ -141,7 +141,7 @@ def test_rank_refuses_what_it_cannot_rank(study):
     (folder / "gap.csv").write_text("id,mass,height\na,,2\nb,1,2\n")
     (folder / "fine.csv").write_text("id,mass,height\nb,1,2\n")
     wrong = {
-        "that the score is made of: 'mass'; add it, or fit again with --exclude. Did you mean 'm": (
+        "made of: 'mass'; add it, or fit again with --exclude mass. Did you mean 'm": (
             "m.npz less.csv"
         ),
         "column 'mass': not a number: 'heavy'": "m.npz words.csv",

@@ -1,75 +1,136 @@
 """Messages of the library in the words of the command line."""
 
+import ast
 import re
+from pathlib import Path
 
 import click
 import pytest
 
+import pairscore
 from pairscore import load
 from pairscore.cli import main
-from pairscore.cli.words import translate
+from pairscore.cli.words import in_options, worded
+from pairscore.messages import Action, Message, Setting, Text, Value
 from tests.cli.running import run
 
 
-def translated(text):
-    with click.Context(main):
-        return translate(text)
+def worded_in(command, said):
+    """A text of the library in the words of a command."""
+    context = click.Context(main)
+    context.invoked_subcommand = command
+    with context:
+        return worded(Message.of(said))
 
 
 @pytest.mark.parametrize(
-    ("of_the_library", "of_the_command"),
+    ("command", "said", "words"),
     [
-        ("use side_effect=True.", "use --side-effect."),
-        ("n_items is 0; use a whole number from 1.", "--items is 0; use a whole number from 1."),
-        ("use method='pooled'.", "use --method pooled."),
-        ("use ties='rao-kupper', which takes any.", "use --ties rao-kupper, which takes any."),
-        ("set inference=None.", "set --inference none."),
-        ("use None, a number from 0 to 1.", "use a number from 0 to 1."),
-        (
-            "the votes of 'votes' in votes.csv and my/votes: give votes.",
-            "the comparisons of 'votes' in votes.csv and my/votes: give comparisons.",
-        ),
-        ("the context 'a' is not numeric (String);", "the context 'a' is text;"),
-        ("judges' votes, use side_effect=True.", "judges' comparisons, use --side-effect."),
-        ("them: id='NAME'. Did you mean 'ID'?", "them: --id NAME. Did you mean 'ID'?"),
-        ("use categorical=['a \"b\" c'] here.", "use --categorical 'a \"b\" c' here."),
-        ('use categorical=["k\'s"] here.', 'use --categorical "k\'s" here.'),
-        (
-            "interactions=['a:a'] is a column with itself; use squares=['a'].",
-            "--interact 'a:a' is a column with itself; use --square 'a'.",
-        ),
-        ("leave it out of squares=.", "leave it out of --square."),
-        ("squares names 'b', which is no feature", "--square names 'b', which is no feature"),
-        ("features names 'x', and the item table", "--features names 'x', and the item table"),
-        (
-            "'a'; leave them out of the table.",
-            "'a'; leave them out: --exclude NAME.",
-        ),
-        ("add one, or make a text column 0/1 columns;", "add one, or use --categorical NAME;"),
-        ("use l2=1.0, or item_effect=0.", "use --l2 1.0, or --item-effect 0."),
-        ("set l2 above 0.01; chosen as l2 = 3", "set --l2 above 0.01; chosen as l2 = 3"),
-        ("Did you mean 'home' as left?", "Did you mean --left 'home'?"),
-        ("n_splits is 9; item_groups has 3", "--folds is 9; --group has 3"),
-        (
-            "fit with missing='drop-items', missing='mean-with-flag' or missing='item-effect'.",
-            "fit with --missing drop-items, --missing mean-with-flag or --missing item-effect.",
-        ),
+        (None, "use " + Setting("side_effect", True), "use --side-effect."),
+        ("fit", "use " + Setting("side_effect", "judges"), "use --side-effect judges."),
+        (None, Setting("n_items") + " is 0", "--items is 0."),
+        (None, "use " + Setting("method", "pooled"), "use --method pooled."),
+        (None, "set " + Setting("inference", None), "set --inference none."),
+        (None, "use " + Value(True) + " or " + Value("auto"), "use yes or auto."),
+        (None, "use " + Setting("categorical", ['a "b" c']), "use --categorical 'a \"b\" c'."),
+        (None, "use " + Setting("categorical", ["k's"]), """use --categorical 'k'"'"'s'."""),
+        (None, Setting("interactions", ["a:a"]) + " is odd", "--interact a:a is odd."),
+        (None, "leave it out of " + Setting("squares"), "leave it out of --square."),
+        (None, "use " + Setting("l2", 1.0), "use --l2 1."),
+        (None, "Did you mean " + Setting("left", "home") + "?", "Did you mean --left home?"),
+        (None, Setting("n_splits") + " is 9", "--folds is 9."),
+        (None, Setting("item_groups") + " has 3 labels", "--group has 3 labels."),
+        ("fit", "pass " + Setting("na", ["<5", "n/a"]), "pass --na '<5,n/a'."),
+        ("fit", Setting("winner_codes", {"A": "left"}) + "", "--winner-codes A=left."),
+        ("plan", "give " + Setting("items"), "give --items-file."),
+        ("plan", "give " + Setting("n_features"), "give --features."),
+        ("compare", "use " + Setting("judge_slopes", True), "use judge-slopes=yes."),
+        ("update", "give " + Setting("decimal", ","), 'give decimal = "," in a study file.'),
+        (None, "take " + Action("fit_stream"), "take pairscore fit --stream."),
+        (None, Setting("rng") + " is 'x'", "rng is 'x'."),
     ],
 )
-def test_settings_become_options(of_the_library, of_the_command):
-    assert translated(of_the_library) == of_the_command
+def test_settings_become_options(command, said, words):
+    assert worded_in(command, said) == words
+
+
+def test_a_remedy_that_only_python_has_is_left_out():
+    remedies = ["raise " + Setting("max_iter"), "use " + Setting("l2", 1), "see " + Action("load")]
+    assert worded_in("fit", Message.of("no maximum", remedies)) == "no maximum; use --l2 1."
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "the link is fine and its method too; some features are missing",
-        "the column 'n_items' of \"method='mle'\" is text",
-        "  line 3, column 'id': missing: \"method='mle'\"",
+        "the link is fine and its method too; some features are missing.",
+        "the column 'n_items' of \"method='mle'\" is text.",
+        "line 3, column 'id': missing: \"method='mle'\".",
     ],
 )
-def test_words_of_the_language_names_and_rows_of_files_stay(text):
-    assert translated(text) == text
+def test_texts_stay_as_they_are(text):
+    assert worded_in("fit", text) == text
+    assert worded_in("fit", Text.of(text)) == text
+
+
+# What only Python has. A remedy that names one is left out on the command line.
+SETTINGS_OF_PYTHON = {
+    "ax",
+    "beta",
+    "c3",
+    "covariance",
+    "covariance_items",
+    "cv",
+    "experts",
+    "max_eigenvalue",
+    "max_iter",
+    "measure",
+    "population",
+    "rng",
+    "sample_weight",
+    "self_pairs",
+    "shrinkage",
+    "shuffle",
+    "slope",
+    "test",
+    "tradeoff",
+    "y",
+}
+ACTIONS_OF_PYTHON = {
+    "Comparisons.from_frames",
+    "Comparisons.from_pairs",
+    "load",
+    "plots.ranking",
+    "residuals",
+    "summary",
+    "update",
+}
+NAMED_BY = ("Setting", "whole_number", "number_between", "positive_number", "share_up_to", "one_of")
+
+
+def named_in_the_source():
+    """Names of settings and of actions that messages of the source have."""
+    settings, actions = set(), set()
+    for path in Path(pairscore.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            named = [one.value for one in node.args if isinstance(one, ast.Constant)]
+            if node.func.id == "Action":
+                actions.update(named[:1])
+            elif node.func.id == "Setting" and isinstance(node.args[0], ast.Constant):
+                settings.add(named[0])
+            elif node.func.id in NAMED_BY[1:] and isinstance(node.args[1], ast.Constant):
+                settings.add(node.args[1].value)
+    return settings, actions
+
+
+def test_whatever_a_message_names_has_words_or_is_of_python_alone():
+    settings, actions = named_in_the_source()
+    with click.Context(main):
+        unknown = {name for name in settings if in_options(Setting(name)) is None}
+        unknown_actions = {name for name in actions if in_options(Action(name)) is None}
+    assert unknown == SETTINGS_OF_PYTHON
+    assert unknown_actions == ACTIONS_OF_PYTHON
 
 
 def test_the_text_of_a_file_is_never_put_in_other_words(study):
@@ -90,33 +151,35 @@ JUDGE = (
 SENTENCES = {
     "fit items.csv votes.csv --side-effect judges -o m.npz": JUDGE,
     "compare items.csv votes.csv --model a: --model 'b: judge_slopes=yes'": (
-        "which judge_slopes, side_effect=judges and inference=items+judges need"
+        "which judge-slopes, side-effect=judges and inference=items+judges need"
     ),
     "report m.npz named.csv votes.csv": "name the column that has them: --id NAME",
     "update m.npz votes.csv --items named.csv -o n.npz": "name the column that has them: --id NAME",
     "rank m.npz named.csv": "name the column that has them: --id NAME",
     "plan --features 9 --misordered 0.1": (
-        "give the share of labels that contradict the scores (--noise, 0.2 is common), or"
-        " comparisons of a pilot (--pilot)."
+        "give the share of comparisons that contradict the scores (--noise, 0.2 is common), or"
+        " give comparisons of a pilot (--pilot)."
     ),
     "plan --noise 0.2 --misordered 0.1": (
-        "the number of features is missing; give --features or --items-file."
+        "the number of features is missing; give --features, or give --items-file."
     ),
     "plan --features 9 --noise 0.2": (
-        "give a target (--misordered), --comparisons, or the time of the experts (--hours)."
+        "give a target (such as --misordered), or give --comparisons, or give the time of the"
+        " experts (--hours)."
     ),
     "plan --items-file items.csv --noise 0.2 --min-eigenvalue 0.5 --misordered 0.1": (
-        "leave out --min-eigenvalue, or --items-file."
+        "leave out --min-eigenvalue, or leave out --items-file."
     ),
     "plan --items-file items.csv --pilot votes.csv --noise 0.2 --misordered 0.1": (
         "both --noise and --pilot are given"
     ),
     "plan --features 9 --noise 20 --misordered 0.1": (
-        "--noise is 20.0; use a share of flipped labels from 0 to 0.5. Did you mean 0.2?"
+        "--noise is 20.0; use the share of comparisons that contradict the scores, from 0 to 0.5."
+        " Did you mean 0.2?"
     ),
     "plan --features 9 --noise 0.2 --explained 120 --comparisons 900": "at most 1.",
     "compare items.csv votes.csv --model a: --model 'b: side_effect=maybe'": (
-        "side_effect is 'maybe'; use yes, no or 'judges'."
+        "side-effect is 'maybe'; use yes, no or judges."
     ),
     "plan --features 9 --noise 10% --misordered 0.1": "'10%' is not a number. Did you mean 0.1?",
     "plan --features 9 --noise 0,2 --misordered 0.1": "'0,2' is not a number. Did you mean 0.2?",

@@ -338,7 +338,9 @@ def test_an_array_of_comparisons_has_the_differences_of_their_features():
 
 def test_comparisons_in_the_place_of_a_table_are_refused():
     X, _ = Comparisons.from_frames([[0.0, 1.0], [2.0, 5.0], [3.0, 3.0]], np.array([[1, 0], [2, 1]]))
-    with pytest.raises(PairscoreError, match="the votes are Comparisons, which already have items"):
+    with pytest.raises(
+        PairscoreError, match="the comparisons are Comparisons, which already have items"
+    ):
         RankRegression().fit(np.eye(3), X)
     with pytest.raises(PairscoreError, match="the items are Comparisons, which already have items"):
         Comparisons.from_frames(X, np.array([[0, 1]]))

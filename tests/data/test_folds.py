@@ -40,7 +40,7 @@ def test_groups_are_numbered_in_the_order_of_first_appearance():
 @pytest.mark.parametrize(
     ("item_groups", "sentence"),
     [
-        ("x", "item_groups is 'x'; give one label for each item of the table, or a dict"),
+        ("x", "item_groups is 'x'; give one label for each item of the table, or give a dict"),
         (["x"], "item_groups has 1 label for 4 items; give one for each item"),
         ({"a": 1, "b": 2}, "item_groups has no label for 2 compared items: 'c', 'd'; give each"),
         ([1, np.nan, None, []], "item_groups has no label for 3 compared items: 'b', 'c', 'd'"),

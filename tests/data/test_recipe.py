@@ -140,7 +140,7 @@ def test_damaged_records_are_refused(damage):
     [
         (salads(style=["oil", "soy"]), ("1 item has a level of 'style'", "'soy'", "'vinegar'")),
         (salads(style=["soy", "egg"]), ("2 items have levels of 'style'", "'soy', 'egg'")),
-        (salads(mass=["x", None]), ("'mass'", "is text (such as 'x')", "0/1 columns")),
+        (salads(mass=["x", None]), ("'mass'", "is text (such as 'x')", "use categorical")),
         (
             salads(mass=[1, None], style=[None, "oil"]),
             (
@@ -156,7 +156,7 @@ def test_damaged_records_are_refused(damage):
             Columns({"id": ["a"], "masse": [1.0], "style": ["oil"]}),
             (
                 "lacks 2 columns",
-                "'mass', 'age'; add them, or fit again with exclude=. Did you mean",
+                "'mass', 'age'; add them, or fit again with exclude=['mass', 'age']. Did you mean",
             ),
         ),
         (
@@ -363,7 +363,9 @@ def test_messages_name_settings_and_not_options():
     with pytest.raises(PairscoreError) as caught:
         RankRegression(missing="mean-with-flag").fit(items.assign(b=np.nan), votes)
     assert str(caught.value) == ("1 column without any value: 'b'; leave it out: exclude=['b'].")
-    with pytest.raises(PairscoreError, match=r"or make a text column 0/1 columns; to rank"):
+    with pytest.raises(
+        PairscoreError, match=r"or use categorical='NAME' for a column of text, or give"
+    ):
         RankRegression(missing="mean-with-flag").fit(items[["id"]], votes)
 
 

@@ -141,8 +141,8 @@ def test_only_comparisons_can_be_split():
     with pytest.raises(
         PairscoreError,
         match=(
-            r"^ItemKFold splits Comparisons, not ndarray; use X, y ="
-            r" Comparisons.from_frames\(items, votes\)\.$"
+            r"^ItemKFold splits Comparisons, not ndarray; use what Comparisons.from_frames"
+            r" returns\.$"
         ),
     ):
         next(ItemKFold().split(np.eye(4)))
@@ -157,7 +157,7 @@ def test_a_fold_without_test_comparisons_is_refused_with_a_remedy():
     assert (
         str(caught.value)
         == "fold 1 of 4 has no test comparison, because 2 of 4 comparisons mix held-out and other"
-        " items; use fewer folds, test='touch' or more comparisons."
+        " items; use fewer folds, or use test='touch', or use more comparisons."
     )
 
 
@@ -168,7 +168,7 @@ def test_a_fold_without_training_comparisons_is_refused_with_a_remedy():
     assert (
         str(caught.value)
         == "fold 1 of 2 has no training comparison, because 1 of 4 comparisons mix held-out and"
-        " other items; use shuffle=True, more folds or more comparisons."
+        " other items; use shuffle=True, or use more folds, or use more comparisons."
     )
 
 
@@ -370,8 +370,8 @@ def test_groups_survive_clone_and_a_search():
         (
             ["a"] * 39,
             (
-                "item_groups has 39 labels for 40 items; give one for each item of the table, or a"
-                " dict from id to label."
+                "item_groups has 39 labels for 40 items; give one for each item of the table, or"
+                " give a dict from id to label."
             ),
         ),
         (
@@ -405,15 +405,15 @@ def test_groups_survive_clone_and_a_search():
         (
             "topic",
             (
-                "item_groups is 'topic'; give one label for each item of the table, or a dict from"
-                " id to label."
+                "item_groups is 'topic'; give one label for each item of the table, or give a dict"
+                " from id to label."
             ),
         ),
         (
             7,
             (
-                "item_groups is 7; give one label for each item of the table, or a dict from id to"
-                " label."
+                "item_groups is 7; give one label for each item of the table, or give a dict from"
+                " id to label."
             ),
         ),
     ],

@@ -169,7 +169,7 @@ def test_names_that_are_not_there_are_refused_in_a_sentence():
         with pytest.raises(PairscoreError, match=sentence):
             call()
     model = RankRegression(inference="model").fit(items, votes)
-    with pytest.raises(PairscoreError, match="features= is part of the fit"):
+    with pytest.raises(PairscoreError, match="features is part of the fit"):
         model.update(votes, features=["size"])
     with pytest.raises(TypeError, match=r"unexpected argument 'lefft'.*Did you mean 'left'"):
         fit(teams, games, lefft="home")

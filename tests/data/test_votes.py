@@ -298,7 +298,8 @@ def test_rows_of_other_lengths_are_refused(use):
     with pytest.raises(
         PairscoreError,
         match=(
-            r"the votes are neither a dataframe nor a numeric array \(the rows differ in length\)"
+            r"the comparisons are neither a dataframe nor a numeric array"
+            r" \(the rows differ in length\)"
         ),
     ):
         use([[0, 1], [2]])
@@ -307,7 +308,7 @@ def test_rows_of_other_lengths_are_refused(use):
 @pytest.mark.parametrize("votes", [{0, 1}, (pair for pair in [(0, 1)]), object(), 3, "votes.csv"])
 def test_what_is_no_table_of_votes_is_named(votes):
     with pytest.raises(
-        PairscoreError, match=f"the votes are a {type(votes).__name__}; give a dataframe"
+        PairscoreError, match=f"the comparisons are a {type(votes).__name__}; give a dataframe"
     ):
         RankRegression().fit(ITEMS, votes)
 
@@ -514,7 +515,7 @@ def test_no_comparisons_are_refused(votes):
         ([1, -2, 1], ("negative or not finite in 1 row: row 1 (-2.0)", "correct or remove")),
         ([np.nan, 1, np.inf], ("negative or not finite in 2 rows: row 0 (nan), row 2 (inf)",)),
         ([None, 1, 1], ("negative or not finite in 1 row: row 0 (nan)",)),
-        (["1", "2", "3"], ("not numeric", "String", "make it numbers or drop it")),
+        (["1", "2", "3"], ("is text", "make it numbers or drop it")),
         ([0, 0, 0], ("is zero", "at least one positive")),
     ],
 )

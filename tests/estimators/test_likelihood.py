@@ -164,7 +164,7 @@ def test_perfect_separation_stays_finite_and_is_named(method, link):
     along = X[votes[:, 0]] @ model.coef_ > X[votes[:, 1]] @ model.coef_
     if method == "mle" or along.all():  # a closed form need not find the separating direction
         assert len(separated) == 1
-        assert "l2=0.16" in str(separated[0].message)
+        assert "a ridge of 0.16" in str(separated[0].message)
 
 
 def test_the_stated_rule_is_the_ridge_it_names():
@@ -264,7 +264,8 @@ def separated_votes(n_items=60):
 def test_a_ridge_near_zero_does_not_hide_separation(l2, link):
     X, votes = separated_votes()
     with pytest.warns(
-        SeparationWarning, match=r"l2=0\.16 .* set l2 above 0\.0001 to choose your own"
+        SeparationWarning,
+        match=r"a ridge of 0\.16 .* to choose your own ridge, give l2 above 0\.0001",
     ):
         model = RankRegression(link=link, l2=l2).fit(X, votes)
     stated = RankRegression(link=link, l2=0.16).fit(X, votes)

@@ -43,7 +43,7 @@ def tables(seed=0, n=60, m=900, separated=(3,)):
 def test_one_separated_item_leaves_all_other_coefficients_at_the_maximum(settings, link):
     items, votes, never_lost = tables()
     settings = settings | {"link": link, "missing": "item-effect"}
-    with pytest.warns(SeparationWarning, match=r"how large 'item item-3' is: .* l2=0\.16"):
+    with pytest.warns(SeparationWarning, match=r"how large 'item item-3' is: .* ridge of 0\.16"):
         model = RankRegression(**settings).fit(items, votes)
     others = {name: column[~never_lost] for name, column in votes.items()}
     with warnings.catch_warnings():

@@ -7,6 +7,7 @@ from pairscore import PairscoreError
 from pairscore.choices import INFERENCES, METHODS, SHRINKAGES, TIE_RULES
 from pairscore.core.links import Logit
 from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, Wording, check_settings
+from pairscore.messages import Text
 
 ALLOWED = {
     "method": METHODS,
@@ -54,7 +55,8 @@ def test_what_means_nothing_is_refused_in_a_sentence_with_the_remedy(name):
     for value in REFUSED[name]:
         with pytest.raises(PairscoreError) as error:
             check_settings(**{name: value})
-        assert str(error.value) == f"{name} is {value!r}; use {SETTINGS[name].remedy}."
+        remedy = Text.of(SETTINGS[name].remedy)
+        assert str(error.value) == f"{name} is {value!r}; use {remedy.worded()}."
 
 
 def test_words_become_what_the_estimators_take():

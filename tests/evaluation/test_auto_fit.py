@@ -221,7 +221,7 @@ def test_a_side_that_won_every_comparison_is_said(side, sign):
     one_sided = Comparisons(data.items, *ends, np.full(len(data), sign))
     (trial,) = [one for one in quietly(one_sided).trials if one.added == ("side_effect",)]
     assert not trial.kept
-    assert f"the {side} item won every decided comparison" in trial.reason
+    assert f"the {side} item won every decided comparison" in str(trial.reason)
 
 
 def test_judges_missing_in_some_rows_are_counted_in_all_of_them():
@@ -231,7 +231,7 @@ def test_judges_missing_in_some_rows_are_counted_in_all_of_them():
     judge[::10] = None
     gappy = Comparisons(data.items, data.left, data.right, data.outcome, judge=judge)
     (trial,) = [one for one in quietly(gappy).trials if one.added == ("judge_slopes",)]
-    assert "the judge is missing in 30 rows (row 0, row 10, row 20" in trial.reason
+    assert "the judge is missing in 30 rows (row 0, row 10, row 20" in str(trial.reason)
 
 
 def test_no_more_comparisons_are_tested_than_there_are():
@@ -390,7 +390,7 @@ def test_comparisons_alone_get_what_they_have(seed):
 def test_groups_that_never_met_leave_shrunk_abilities_to_choose():
     data = drop_features(draw(0, n=20, m=600))
     choice = quietly(data[data.left % 2 == data.right % 2])
-    assert "never compared with each other" in choice.trials[0].reason
+    assert "never compared with each other" in str(choice.trials[0].reason)
     assert choice.settings["item_effects"] is True
 
 

@@ -398,9 +398,9 @@ def test_models_of_a_list_are_named_by_class_or_settings():
 def test_warnings_of_the_fits_are_kept_once_for_each_model():
     found = compare({"items": RankRegression(), "none": QUICK}, *study())
     (note,) = found.notes
-    assert note.startswith("'items' in 5 of 5 folds: with 3")
+    assert str(note).startswith("'items' in 5 of 5 folds: with 3")
     assert str(found).splitlines()[-1] == f"Warning: {note}"
-    assert found.to_record()["warnings"] == [note]
+    assert found.to_record()["warnings"] == [str(note)]
 
 
 @pytest.mark.filterwarnings("error::pairscore.errors.FewItemsWarning")
@@ -516,7 +516,7 @@ def test_a_model_that_fails_is_named_with_its_fold(how, fold, reason):
         ),
         (
             lambda X: compare([QUICK], X.items.values),
-            "y is missing: give votes with the items, or Comparisons.",
+            "y is missing; give comparisons with the items, or Comparisons.",
         ),
         (
             lambda X: compare([QUICK], X[:0]),

@@ -188,13 +188,13 @@ def test_columns_frames_and_records_hold_the_same_numbers():
     [
         (
             lambda: made_up([0.5], 0.1, 0.0).best("old-old"),
-            "kind is 'old-old'; use 'train-train', 'train-new', 'new-new'.",
+            "kind is 'old-old'; use 'train-train', 'train-new' or 'new-new'.",
         ),
         (
             lambda: made_up([0.5], 0.1, 0.0).best(measure="auc"),
             (
                 "measure is 'auc'; use 'accuracy', 'log_loss', 'calibration_slope',"
-                " 'calibration_error', 'misordered'."
+                " 'calibration_error' or 'misordered'."
             ),
         ),
         (

@@ -209,7 +209,7 @@ def test_what_has_no_residuals_is_refused_in_a_sentence():
     model = RankRegression().fit(items, votes)
     ridge = RankRegression(l2=1.0).fit(items, votes)
     for call, sentence in (
-        (lambda: residuals(model, kind="raw"), "use one of"),
+        (lambda: residuals(model, kind="raw"), "use 'response', "),
         (lambda: residuals(model, votes), "from_frames"),
         (lambda: residuals(ridge, kind="standardised"), "ridge keeps"),
         (lambda: influence(RankRegression("pooled").fit(items, votes)), "method='mle'"),

@@ -19,7 +19,7 @@ def test_sheets_of_items_and_comparisons_are_chosen_by_their_columns(tmp_path):
         return sheets.items, [sheet for _, sheet in sheets.votes]
 
     assert chosen(path, path) == ("Dinge", ["Paare"])
-    assert "items from the sheet 'Dinge', comparisons from 'Paare'" in said[0]
+    assert "items from the sheet 'Dinge', comparisons from 'Paare'" in str(said[0])
     assert chosen(path, path, ["Dinge"]) == ("Dinge", ["Paare"])
     assert chosen(path, "votes.csv", ["Dinge"]) == ("Dinge", [None])
     assert chosen("items.csv", "votes.csv", ["Dinge"]) == (None, [None])

@@ -35,7 +35,7 @@ def test_an_encoding_that_was_guessed_is_said(tmp_path):
     with stored_table(path, say=said.append) as table:
         assert table.read()["id"].tolist() == ["Łódź", "żółw"]
     (note,) = said
-    assert "is not UTF-8, and was read as Central European (cp1250)" in note
+    assert "is not UTF-8, and was read as Central European (cp1250)" in str(note)
     with stored_table(path, encoding="cp1250", say=said.append):
         assert len(said) == 1
 

@@ -100,8 +100,8 @@ def test_whether_worse_means_severe_or_lost_is_asked_and_not_decided(name, of):
     votes = PAIRS | {name: of, "Runde": [1, 2] * 30}
     assert not found(votes).is_complete
     message = said(votes)
-    assert f"{name!r} as winner if they rank high (such as the most severe cases)" in message
-    assert f"{name!r} as loser if they rank low" in message
+    assert f"winner={name!r} if it ranks high (such as the most severe case)" in message
+    assert f"loser={name!r} if it ranks low" in message
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_a_third_column_that_may_name_the_loser_is_not_taken_for_the_winner(name
     for of in (LOSERS, np.where(FIRST, "right", "left").tolist()):
         votes = PAIRS | {name: of}
         assert not found(votes).is_complete
-        assert f"{name!r} as winner" in said(votes)
-        assert f"{name!r} as loser" in said(votes)
+        assert f"winner={name!r}" in said(votes)
+        assert f"loser={name!r}" in said(votes)
         assert found(votes, fixed={"winner": name}).named["winner"] == name
         assert found(votes, fixed={"loser": name}).is_complete
 
@@ -208,7 +208,7 @@ def test_names_of_losers_and_winners_are_known_in_any_order(names):
 def test_the_kept_and_the_dropped_item_are_not_two_judges_who_never_agree():
     votes = PAIRS | {"kept": WINNERS, "dropped": LOSERS}
     assert not found(votes).is_complete
-    assert "'kept' as winner if it says who won" in said(votes)
+    assert "winner='kept' if it says who won" in said(votes)
 
 
 @pytest.mark.parametrize("what", ["rank", "score", "Punkte"])
@@ -296,13 +296,13 @@ def test_nothing_is_found_where_ids_do_not_match():
 def test_the_message_names_the_likely_columns():
     votes = PAIRS | {"Anna": ["oben", "unten"] * 30, "Bernd": ["unten"] * 60}
     message = str(missing_columns(as_texts(Columns(votes)), found(votes)))
-    assert "'eins' as left, 'zwei' as right" in message
-    assert "winner= is one of 'Anna', 'Bernd'" in message
+    assert "left='eins', right='zwei'" in message
+    assert "winner is one of 'Anna', 'Bernd'" in message
     assert "by one judge each" in message
     assert "winner_codes={'oben': '?', 'unten': '?'}" in message
     names = ["vin gauche", "vin droite", "résultat"]
     message = str(missing_columns({name: np.array(["a", "b"]) for name in names}, None))
-    assert "'vin gauche' as left, 'vin droite' as right, 'résultat' as winner" in message
+    assert "left='vin gauche', right='vin droite', winner='résultat'" in message
 
 
 def test_words_for_sides_in_other_languages_need_no_codes():

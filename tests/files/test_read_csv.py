@@ -152,22 +152,22 @@ SENTENCES = {
     ),
     "decimal commas and points": (
         b"id;x\na;1,5\nb;2.5\n",
-        "1 bad row; write numbers with one decimal sign, or name it (decimal=):\n  line 2, column"
+        "1 bad row; write numbers with one decimal sign, or name it (decimal):\n  line 2, column"
         " 'x': not a number: '1,5'",
     ),
     "a comma that may be either": (
         b"id;x;y\na;1,234;3\nb;2;4\n",
         "has numbers such as '1,234' in the column 'x', which may be 1.234 or 1234; name the"
-        " decimal sign with decimal=, or leave the column out.",
+        " decimal sign with decimal, or leave the column out.",
     ),
     "points between thousands that could be decimal ones": (
         b"id;x;y\na;1.291;3\nb;950;4\nc;2.004;5\n",
         "has numbers such as '1.291' in the column 'x', which may be 1.291 or 1291; name the"
-        " decimal sign with decimal=, or leave the column out.",
+        " decimal sign with decimal, or leave the column out.",
     ),
     "a point that may be either": (
         b"id;x;y\na;1.234;2,5\nb;2;4\n",
-        "1 bad row; write numbers with one decimal sign, or name it (decimal=):\n  line 2, column"
+        "1 bad row; write numbers with one decimal sign, or name it (decimal):\n  line 2, column"
         " 'x': not a number: '1.234'",
     ),
     "thousands that are none": (

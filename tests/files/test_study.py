@@ -269,7 +269,7 @@ def test_only_columns_with_a_role_are_read():
 def test_columns_that_are_not_there_or_do_not_go_together():
     with pytest.raises(PairscoreError, match=r"left names 'hme'.*Did you mean 'home'"):
         VoteColumns.of({"left": "hme"}).choose(["home", "away", "winner"], [])
-    with pytest.raises(PairscoreError, match="loser= goes with winner="):
+    with pytest.raises(PairscoreError, match="loser goes with winner"):
         VoteColumns.of({"loser": "b", "left": "a"}).choose(["a", "b", "winner"], [])
 
 

@@ -32,12 +32,6 @@ NOT_SHOWN = re.compile(
     """,
     re.VERBOSE,
 )
-CHECKS = {  # of single numbers, in errors.py: the name is their second argument
-    "number_between": "… is …; use ….",
-    "share_up_to": "… is …; use a share of … from 0 to ….",
-    "positive_number": "… is …; use a number above 0.",
-    "whole_number": "… is …; use a whole number from 1.",
-}
 
 
 def collect() -> dict[str, list[str]]:
@@ -66,7 +60,7 @@ def of_source(source: str) -> Iterator[str]:
     """The sentences of a module."""
     tree = ast.parse(source)
     for node in in_order(tree, docstrings(tree) | phrases(tree)):
-        text = (text_of(node) or checked_name(node) or "").strip()
+        text = (text_of(node) or "").strip()
         if is_sentence(text):
             yield "\n".join(line.strip() for line in text.splitlines())
 
@@ -90,12 +84,6 @@ def phrases(tree: ast.AST) -> set[int]:
         if ast.unparse(table.targets[0]) == "PHRASES" and isinstance(table.value, ast.Dict)
         for key in table.value.keys
     }
-
-
-def raised(source: str) -> set[str]:
-    """The sentences of a module that are in a ``raise``."""
-    errors = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Raise)]
-    return {text for node in errors for text in of_source(ast.unparse(node))}
 
 
 def is_command(node: ast.AST) -> bool:
@@ -152,14 +140,6 @@ def part_of(node: ast.AST) -> str:
         verbs = [f" {text_of(one.value) or FILLED}" for one in inner.keywords if one.arg == "verb"]
         return f"{FILLED} {''.join(nouns + verbs)}"
     return f"'{FILLED}'" if node.conversion == ord("r") else FILLED
-
-
-def checked_name(node: ast.AST) -> str | None:
-    """What a check of a single number says of the setting that it is given."""
-    if not isinstance(node, ast.Call) or len(node.args) < 2:
-        return None
-    says, name = CHECKS.get(ast.unparse(node.func)), text_of(node.args[1])
-    return says.replace(FILLED, name, 1) if says and name else None
 
 
 # -- pages -----------------------------------------------------------------------------------------

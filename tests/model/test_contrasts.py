@@ -203,10 +203,10 @@ def test_a_category_without_influence_is_found_as_seldom_as_the_p_value_says():
 def test_with_a_ridge_there_is_no_joint_test_and_one_sentence_says_so():
     table, votes = graded_study()
     model = fit_table(table, votes, l2=2.0)
-    with pytest.raises(PairscoreError, match=r"because a ridge shrinks .*; fit with l2=0\."):
+    with pytest.raises(PairscoreError, match=r"because a ridge biases .*; fit with l2=0\."):
         model.joint_test("grade")
     text = str(model.summary())
-    assert text.count("grade: no joint test, because a ridge shrinks") == 1
+    assert text.count("grade: no joint test, because a ridge biases") == 1
     assert np.isfinite(summary_rows(model, "grade")["std_error"]).all()
     assert "shrunk by a ridge" in str(model.contrast({"grade=A": 1, "grade=B": -1}))
 

@@ -231,7 +231,7 @@ def test_a_link_of_ones_own_must_be_given_again(tmp_path):
         str(caught.value)
         == f"the model in {str(path)!r} has a link function written in Python, which no file can"
         f" hold;"
-        " pass it again: load(path, link=(f, f'))."
+        " pass it again, as link of load."
     )
     with pytest.raises(PairscoreError, match="link is 'cauchit'"):
         load(path, link="cauchit")
@@ -278,7 +278,7 @@ def test_another_link_than_that_of_the_fit_is_refused(model_file):
     with pytest.raises(
         PairscoreError,
         match=(
-            r"was fitted with link='logit', not the one given; load it without link=, or fit"
+            r"was fitted with link='logit', not the one given; load it without link, or fit"
             r" again\.$"
         ),
     ):
@@ -405,7 +405,8 @@ def test_a_file_of_another_kind_is_refused(kind, tmp_path):
     (tmp_path / "model.npz").write_bytes(NO_ARCHIVE[kind])
     assert_refused(
         tmp_path / "model.npz",
-        "is not a complete model file: it is cut short or of another kind; save the model again",
+        "is not a complete model file: it is cut short or of another kind; give another file,"
+        " or fit again",
     )
 
 

@@ -276,7 +276,7 @@ def test_split_needs_three_more_covariance_items_than_features():
     with pytest.raises(
         PairscoreError,
         match=says(
-            "at least 6 items", "3 features", "has 5", "covariance_items=", "method='pooled'"
+            "at least 6 items", "3 features", "has 5", "covariance_items", "method='pooled'"
         ),
     ):
         RankRegression("split").fit(np.vstack([compared, X[60:65]]), votes)

@@ -399,7 +399,7 @@ def test_a_printed_difference_is_short():
     assert f" wins {one.probability:.1%} [" in str(one)
     many = str(model.difference(np.arange(30), np.arange(30, 60))).splitlines()
     assert len(many) == 21
-    assert many[-1] == "... and 10 pairs more; to_frame() has all"
+    assert many[-1] == "... and 10 pairs more; the data frame of this has all"
     assert many[3] == str(model.difference(3, 33))
     unknown = RankRegression(inference=None).fit(items, votes).difference(3, 5)
     assert "[unknown, unknown]; chance that the" in str(unknown)

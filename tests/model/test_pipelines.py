@@ -286,7 +286,7 @@ def test_a_pipeline_says_what_it_cannot_do():
         plots.win_matrix,
     ):
         with pytest.raises(
-            PairscoreError, match=r"this is ItemPipeline; of a pipeline give .* pipe"
+            PairscoreError, match=r"this is ItemPipeline; of a pipeline give the last step"
         ):
             ask(pipe)
     assert len(residuals(pipe[-1]).values) == len(VOTES)

@@ -175,10 +175,10 @@ def test_settings_survive_fit_and_clone(method):
 @pytest.mark.parametrize(
     ("settings", "facts"),
     [
-        ({"method": "MLE"}, ("method is 'MLE'", "'split', 'pooled', 'paired', 'mle'")),
+        ({"method": "MLE"}, ("method is 'MLE'", "'split', 'pooled', 'paired' or 'mle'")),
         ({"method": 1}, ("method is 1", "'split'")),
-        ({"link": "cauchit"}, ("link is 'cauchit'", "'logit', 'probit'", "pair")),
-        ({"link": (expit,)}, ("link is", "(f, derivative of f)")),
+        ({"link": "cauchit"}, ("link is 'cauchit'", "'logit' or 'probit'", "pair")),
+        ({"link": (expit,)}, ("link is", "a pair of functions")),
         (
             {"link": (np.tanh, lambda x: 1 - np.tanh(x) ** 2)},
             ("rise from 0 to 1", "f(-x) = 1 - f(x)"),
@@ -528,7 +528,7 @@ def test_differences_with_ties_are_told_what_cross_val_predict_needs():
 
 def test_fit_without_votes_says_what_is_missing():
     with pytest.raises(
-        PairscoreError, match=says("y is None", "give votes with the items, or Comparisons")
+        PairscoreError, match=says("y is None", "give comparisons with the items, or Comparisons")
     ):
         RankRegression().fit(ITEMS)
 
@@ -584,7 +584,9 @@ def test_self_pairs_of_comparisons_were_decided_when_they_were_made():
 
 @pytest.mark.parametrize("votes", ["left", b"left", 3])
 def test_votes_that_are_no_table_are_said_in_a_sentence(votes):
-    with pytest.raises(PairscoreError, match=r"the votes are a (str|bytes|int); give a dataframe"):
+    with pytest.raises(
+        PairscoreError, match=r"the comparisons are a (str|bytes|int); give a dataframe"
+    ):
         RankRegression().fit(ITEMS, votes)
 
 

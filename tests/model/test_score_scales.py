@@ -164,7 +164,7 @@ def test_wins_of_100_are_the_mean_chance_against_every_compared_item(grid, monke
     ("scale", "settings", "said"),
     [
         ("elo", {"link": "probit"}, "scale='elo' is for link='logit', and the link is 'probit'"),
-        ("stars", {}, r"scale is 'stars'; use one of 'link', '0-100', 'elo', 'wins'\."),
+        ("stars", {}, r"scale is 'stars'; use 'link', '0-100', 'elo' or 'wins'\."),
     ],
 )
 def test_a_scale_that_means_nothing_here_is_refused_in_a_sentence(scale, settings, said):

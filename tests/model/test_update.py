@@ -120,7 +120,7 @@ def test_weights_counts_and_judges_of_both_parts():
     )
     model = RankRegression().fit(items, plain).update(counted)
     assert_same(model, RankRegression().fit(items, pd.concat([plain.assign(count=1), counted])))
-    with pytest.raises(PairscoreError, match="only some of the votes say who judged"):
+    with pytest.raises(PairscoreError, match="only some of the comparisons say who judged"):
         RankRegression().fit(items, plain).update(votes[700:])
 
 
@@ -153,7 +153,7 @@ def test_groups_are_remembered(tmp_path):
     alone = RankRegression(l2="auto").fit(items, votes)
     assert not np.allclose(alone.ridge_curve_.loss, whole.ridge_curve_.loss, rtol=1e-6)
     more = items[:1].assign(id="another")
-    with pytest.raises(PairscoreError, match="give item_groups for all items"):
+    with pytest.raises(PairscoreError, match="pass the groups of all items to update"):
         model.update(votes[:1].assign(left="another", right="item 1"), more)
 
 

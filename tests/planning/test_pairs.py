@@ -104,7 +104,7 @@ def test_all_pairs_shared_and_more_comparisons_than_pairs_are_as_many_as_asked_f
 
 def test_shared_pairs_need_two_judges_and_room():
     rng = np.random.default_rng(0)
-    with pytest.raises(PairscoreError, match="shared= is about pairs that two judges compare"):
+    with pytest.raises(PairscoreError, match="shared is about pairs that two judges compare"):
         design_pairs(20, 50, rng, shared=0.1)
     with pytest.raises(PairscoreError, match="more than all comparisons of a judge"):
         design_pairs(20, 50, rng, 2, repeats=0.3, shared=0.9)

@@ -337,11 +337,11 @@ def test_features_that_do_not_vary_tell_nothing():
         estimate_noise(np.ones_like(X), left, right, outcome, LOGIT, np.random.default_rng(0))
     with pytest.raises(
         PairscoreError,
-        match=r"both noise= and pilot= are given, and the pilot tells the noise; leave one out.",
+        match=r"both noise and pilot are given, and the pilot gives the noise; leave one out.",
     ):
         plan(items=X, pilot=votes(left, right, outcome), noise=0.2, misordered=0.1)
     with pytest.raises(
         PairscoreError,
-        match=r"a pilot compares items, and their features are missing; give them with items=.",
+        match=r"a pilot compares items, and their features are missing; give them with items.",
     ):
         plan(3, pilot=votes(left, right, outcome), misordered=0.1)

@@ -482,7 +482,7 @@ def test_a_report_of_comparisons_alone_takes_none_for_items(tmp_path):
     model = RankRegression(item_effects=True).fit(None, votes)
     write_report(model, None, votes, tmp_path / "page.html", title="Cups")
     assert "<h1>Cups</h1>" in (tmp_path / "page.html").read_text()
-    with pytest.raises(PairscoreError, match="give None in place of the items"):
+    with pytest.raises(PairscoreError, match="give None in their place"):
         write_report(model, {"id": [*"abc"]}, votes, tmp_path / "page.html")
     with pytest.raises(PairscoreError, match="knows only the items that it was fitted to"):
         report_facts(RankRegression().fit(None, votes), None, {"winner": ["a"], "loser": ["z"]})

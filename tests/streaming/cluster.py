@@ -301,5 +301,5 @@ class Checks:
         in_parts(monkeypatch)
         items, votes = draw()
         files = write(tmp_path, items, votes)
-        with pytest.raises(PairscoreError, match=r"temporary files in '.*nowhere'.*scratch="):
+        with pytest.raises(PairscoreError, match=r"temporary files in '.*nowhere'.*scratch"):
             fit_stream(*files, engine=cluster.engine, scratch=tmp_path / "nowhere")

@@ -100,7 +100,7 @@ def test_a_folder_that_only_this_machine_has_is_told(cluster, tmp_path, monkeypa
     monkeypatch.setattr(first_pass, "Spill", partial(elsewhere, Spill))
     items, votes = draw()
     files = write(tmp_path, items, votes)
-    with pytest.raises(PairscoreError, match=r"cannot be read or written on .*\(scratch=\)"):
+    with pytest.raises(PairscoreError, match=r"cannot be read or written on .*\(scratch\)"):
         fit_stream(*files, engine=cluster.client, scratch=tmp_path)
 
 

@@ -263,7 +263,7 @@ def test_the_share_of_misordered_pairs_is_the_angle_over_pi(theta):
         (
             {},
             (100, 500, "best"),
-            "method is 'best'; use one of 'split', 'pooled', 'paired', 'mle'.",
+            "method is 'best'; use 'split', 'pooled', 'paired' or 'mle'.",
         ),
         (
             {},
@@ -286,7 +286,7 @@ def test_the_share_of_misordered_pairs_is_the_angle_over_pi(theta):
         (
             {"judge_noise": [0.1, 0.3]},
             (100, 500, "paired"),
-            "the population has 2 judges, with different noise, .* noise=0.2.",
+            "the population has 2 judges, with different noise, .* noise of 0.2.",
         ),
     ],
 )

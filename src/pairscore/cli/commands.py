@@ -40,13 +40,15 @@ from pairscore.cli.reproduce import reproduce
 from pairscore.cli.simulate import simulate
 from pairscore.cli.sites import merge, stats
 from pairscore.cli.words import worded
-from pairscore.errors import NoAnswerError, PairscoreError
+from pairscore.errors import NoAnswerError, NotAModelError, PairscoreError
+from pairscore.messages import Message, Text
 
 IS_COMPILED = find_spec("pairscore.core._kernels") is not None
 PASSES = "compiled" if IS_COMPILED else "built without a compiler, slower on large data"
 # by signal, the exit code that a shell shows for it
 STOP_CODES: dict[int, int] = {signal.SIGINT: 130, signal.SIGTERM: 143}
 GRACE = 1.2  # seconds in which a command may end by itself
+MODEL_FIRST = Text.of("give the model first, then the tables")
 STOPPED = "stopped before it was done; no file is half-written."
 
 
@@ -176,6 +178,8 @@ def error_sentence(error: Exception) -> str:
     if isinstance(error, OSError):
         reason = error.strerror or error
         return f"something could not be read or written ({reason}); check the disk and the paths."
+    if isinstance(error, NotAModelError):
+        return worded(Message(error.message.problem, (MODEL_FIRST,)))
     return worded(error) if isinstance(error, PairscoreError) else str(error)
 
 

@@ -29,6 +29,7 @@ from pairscore.cli.printing import (
     show_warnings,
 )
 from pairscore.cli.progress import stage
+from pairscore.cli.words import in_options
 from pairscore.display import did_you_mean, first_few, plural
 from pairscore.errors import PairscoreError
 
@@ -107,7 +108,7 @@ def compare(
     if as_json:
         show_json(result.to_record())
     else:
-        echo(str(result))
+        echo(result.text(in_options))
 
 
 def candidate(features: bool = True, **settings: Any) -> Any:

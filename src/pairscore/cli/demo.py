@@ -5,7 +5,7 @@ from pathlib import Path
 from pairscore.cli.help import command, examples
 from pairscore.cli.options import FOLDER, SEED, json_flag, option, output_option
 from pairscore.cli.printing import show_json, show_text
-from pairscore.cli.words import translate
+from pairscore.cli.words import in_options
 
 
 @command()
@@ -23,4 +23,4 @@ def demo(seed: int, output: Path, as_json: bool) -> None:
     if as_json:
         show_json(run_demo(lambda text: None, seed, output).to_record())
     else:
-        run_demo(lambda text: show_text(translate(text)), seed, output)
+        run_demo(show_text, seed, output, in_options)

@@ -14,6 +14,7 @@ from pairscore.display import text_table
 from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Wording
 from pairscore.files.write import write_table
+from pairscore.messages import Words, in_python
 from pairscore.metrics import kendall_distance
 from pairscore.model.ranks import MULTIPLICITY
 from pairscore.model.regression import RankRegression
@@ -92,7 +93,12 @@ class Demo:
         }
 
 
-def run_demo(say: Callable[[str], None], seed: int = 1, folder: Path | None = None) -> Demo:
+def run_demo(
+    say: Callable[[str], None],
+    seed: int = 1,
+    folder: Path | None = None,
+    words: Words = in_python,
+) -> Demo:
     """Tell the story of one study, from patients to a report, and return what it came to.
 
     Parameters
@@ -103,6 +109,8 @@ def run_demo(say: Callable[[str], None], seed: int = 1, folder: Path | None = No
         Of who is held out, of the pairs, and of the simulated grader.
     folder : Path
         Where the report and the tables go; None for neither.
+    words : function
+        How settings are called.
     """
     patients, progression = diabetes_patients()
     rng = np.random.default_rng(seed)
@@ -116,7 +124,7 @@ def run_demo(say: Callable[[str], None], seed: int = 1, folder: Path | None = No
     say(model.summary().text(width=terminal_width()))
     say(RANKING_STEP)
     say(severity_table(model, patients.take(held_out), progression))
-    say(f"\n{MULTIPLICITY}")
+    say(f"\n{MULTIPLICITY.worded(words)}")
     say(TEST_STEP)
     score, least_squares = shares_in_order(model, patients, progression, training, held_out)
     say(TEST_RESULT.format(**sizes, score=score, least_squares=least_squares))

@@ -63,7 +63,7 @@ from pairscore.cli.printing import (
 )
 from pairscore.cli.progress import stage
 from pairscore.cli.report import write_page_of
-from pairscore.cli.words import translate
+from pairscore.cli.words import in_options
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError
 from pairscore.files.study_file import is_study_file
@@ -283,7 +283,7 @@ def fit_study(
         running = {"use": given["use"], "n_jobs": given["n_jobs"]}
         with stage("Trying models on held-out comparisons") as show, collect_warnings() as texts:
             choice = auto_fit(data, **running, progress=show, **settings_given(params))
-        echo(f"{translate(choice.text(translate))}\n", err=not is_shown)
+        echo(f"{choice.text(in_options)}\n", err=not is_shown)
         show_warnings(texts)
         record = {"auto": choice.to_record()}
         return choice.model.result_, DEFAULTS | choice.model.get_params(), record

@@ -30,6 +30,7 @@ from pairscore.cli.options import (
 )
 from pairscore.cli.printing import echo, show_json, show_note, show_unused_columns
 from pairscore.cli.progress import stage
+from pairscore.cli.words import in_options, worded
 from pairscore.display import first_few, plural
 from pairscore.errors import NoAnswerError, PairscoreError
 from pairscore.files.study_file import is_study_file
@@ -176,7 +177,7 @@ def plan(
             draw_plans(made, chart)
     if as_json:
         records = [
-            {"noise": noise, "impossible": str(one)}
+            {"noise": noise, "impossible": worded(one)}
             if isinstance(one, NoAnswerError)
             else plan_record(one)
             for noise, one in plans.items()
@@ -184,7 +185,7 @@ def plan(
         show_json(records[0] if len(records) == 1 else {"plans": records})
     else:
         several = {noise: one for noise, one in plans.items() if noise is not None}
-        echo(plan_text(made[0]) if len(plans) == 1 else plans_text(several))
+        echo(plan_text(made[0]) if len(plans) == 1 else plans_text(several, in_options))
         if chart is not None:
             echo(f"\nWrote {chart}.")
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
-from pairscore.cli.words import na_option, worded
+from pairscore.cli.words import worded
 from pairscore.display import first_few, visible
 from pairscore.errors import MOST_WORDS, ColumnFoundWarning, PairscoreWarning, Worded
-from pairscore.messages import Piece
+from pairscore.messages import Message, Piece, Setting
 from pairscore.passwords import without_password
 
 
@@ -77,10 +77,13 @@ def show_unused_columns(items: Any) -> None:
     """Print a note on each column of the items that is no feature, and how it could be one."""
     for name, words in items.mixed.items():
         is_few = len(words) <= MOST_WORDS
-        proposal = f"; {na_option(words)} counts these as missing" if is_few else ""
+        proposal = [Setting("na", [*words]) + " counts these as missing"] if is_few else []
         show_note(
-            f"the column {name!r} was left out, because {sum(words.values())} of its entries are"
-            f" not numbers: {first_few(map(repr, words))}{proposal}."
+            Message.of(
+                f"the column {name!r} was left out, because {sum(words.values())} of its entries"
+                f" are not numbers: {first_few(map(repr, words))}",
+                proposal,
+            )
         )
     for name in items.left_out:
         show_note(

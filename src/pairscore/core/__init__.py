@@ -25,5 +25,5 @@ Start with ``links``: how a difference of scores becomes a probability.
     comparison_means  means over comparisons that share items, their errors and intervals
     significance    widths of intervals, p-values, Wald's test
 
-Imports: errors.
+Imports: errors, messages.
 """

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
-from pairscore.errors import PairscoreError
+from pairscore.errors import CallError, PairscoreError
+from pairscore.messages import Setting
 
 Function = Callable[[np.ndarray], np.ndarray]
 TwoArrays = tuple[np.ndarray, np.ndarray]
@@ -208,8 +209,8 @@ def get_link(link: Any) -> Link:
     if isinstance(link, tuple) and len(link) == 2 and all(callable(part) for part in link):
         return _check_link(Link(*link))
     raise PairscoreError(
-        f"link is {link!r}; use 'logit', 'probit', or a pair (f, derivative of f) of functions of"
-        " an array."
+        Setting("link") + f" is {link!r}",
+        ["use 'logit' or 'probit'", "use a pair of functions, f and its derivative"],
     )
 
 
@@ -235,14 +236,14 @@ def _check_link(link: Link) -> Link:
     f = link.cdf(x)
     symmetric = f.shape == x.shape and np.allclose(f + f[::-1], 1, atol=1e-6)
     if not symmetric or np.any(np.diff(f) < 0) or not f[-1] > f[0] or not _reaches_zero(link):
-        raise PairscoreError(
+        raise CallError(
             "the link function must rise from 0 to 1 with f(-x) = 1 - f(x) for every x; the one"
-            " given does not."
+            " given does not"
         )
     derivative = (link.cdf(x + step) - link.cdf(x - step)) / (2 * step)
     if not np.allclose(link.pdf(x), derivative, rtol=1e-3, atol=1e-6):
-        raise PairscoreError(
-            "the second function of the link is not the derivative of the first; give (f, f') in"
-            " this order."
+        raise CallError(
+            "the second function of the link is not the derivative of the first",
+            "give (f, f') in this order",
         )
     return link

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import chdtrc, fdtri, gammaincinv, ndtr, ndtri, stdtr, stdtrit
 
 from pairscore.errors import PairscoreError, share_meant
+from pairscore.messages import Setting
 
 SMALLEST_P = 1e-4  # p-values below are all shown as this one
 RANK = 1e-9  # eigenvalues of a correlation matrix that count as zero
@@ -33,7 +34,8 @@ def normal_width(level: float) -> float:
     """How many standard errors a normal interval of this level reaches: 1.96 for 0.95."""
     if not 0 < level < 1:
         raise PairscoreError(
-            f"level is {level!r}; use a number between 0 and 1, such as 0.95.{share_meant(level)}"
+            Setting("level") + f" is {level!r}",
+            f"use a number between 0 and 1, such as 0.95.{share_meant(level)}",
         )
     return float(ndtri(0.5 + level / 2))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import SELF_PAIRS
-from pairscore.data.find_ids import find_id_column, found_words, id_settings, names_in
+from pairscore.data.find_ids import find_id_column, found_note, id_settings, names_in
 from pairscore.data.folds import number_groups
 from pairscore.data.items import Items, read_items, refuse_non_finite
 from pairscore.data.recipe import Recipe, read_with_gaps, read_with_settings
@@ -27,7 +27,8 @@ from pairscore.data.votes import (
     read_votes,
 )
 from pairscore.display import first_rows, plural
-from pairscore.errors import ColumnFoundWarning, PairscoreError, warn_caller
+from pairscore.errors import PairscoreError, warn_caller
+from pairscore.messages import Action, Setting
 
 SAMPLED_ITEMS = 256  # of a fingerprint
 HASHED_AT_ONCE = 1 << 16  # comparisons, which stay in the cache
@@ -74,8 +75,8 @@ class Comparisons:
         """Outcomes (M,): +1, 0, -1. Pairs that nobody has compared are refused here."""
         if not self.votes.has_outcomes:
             raise PairscoreError(
-                "these pairs have no outcomes; for anything but predictions give comparisons with"
-                " winners, as Comparisons.from_frames reads them."
+                "these pairs have no outcomes",
+                "for anything but predictions give comparisons with winners",
             )
         return self.votes.outcome
 
@@ -172,8 +173,8 @@ class Comparisons:
         if items is None:
             if settings:
                 raise PairscoreError(
-                    f"{next(iter(settings))}= is about a table of items, and there is none; leave"
-                    " it out, or give the table."
+                    Setting(next(iter(settings))) + " is about a table of items, and there is none",
+                    ["leave it out", "give the table"],
                 )
             table = items_of_votes(votes)
         else:
@@ -425,7 +426,9 @@ def items_of_votes(votes: Any) -> Items:
     frame = None if isinstance(votes, Votes) else as_frame(votes)
     if frame is None:
         by_row = isinstance(votes, Votes)
-        rows = np.append(votes.left, votes.right) if by_row else to_array(votes, "the votes are")
+        rows = (
+            np.append(votes.left, votes.right) if by_row else to_array(votes, "the comparisons are")
+        )
         n = 1 + int(rows.max()) if rows.dtype.kind in "iu" and rows.size else 0
         return Items(np.empty((n, 0)), (), np.arange(n))
     sides = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*frame.columns}), ())
@@ -447,14 +450,14 @@ def _found_id(items: Any, votes: Any, settings: Mapping[str, Any]) -> str | None
     from_files = all(isinstance(of, Columns) and of.from_file for of in (table, frame))
     found = find_id_column(table, names_in(frame), by_text=from_files, **id_settings(settings))
     if found is not None:
-        warn_caller(f"{found_words(found)}; id={found!r} says so.", ColumnFoundWarning)
+        warn_caller(found_note(found))
     return found
 
 
 def refuse_other_self_pairs(self_pairs: Any) -> None:
     """Comparisons of an item with itself are an error, or kept."""
     if not isinstance(self_pairs, str) or self_pairs not in SELF_PAIRS:
-        raise PairscoreError(f"self_pairs is {self_pairs!r}; use 'error' or 'keep'.")
+        raise PairscoreError(Setting("self_pairs") + f" is {self_pairs!r}", "use 'error' or 'keep'")
 
 
 def _check_outcome(y: np.ndarray) -> np.ndarray:
@@ -482,8 +485,11 @@ def _is_outcome(value: Any) -> bool:
 def _refuse_other_rows(rows: np.ndarray, side: str, n_items: int) -> None:
     if rows.dtype.kind not in "iu":
         raise PairscoreError(
-            f"{side} has entries of type {rows.dtype}; give row numbers of the items, or read votes"
-            " with Comparisons.from_frames."
+            f"{side} has entries of type {rows.dtype}",
+            [
+                "give row numbers of the items",
+                "read comparisons with " + Action("Comparisons.from_frames"),
+            ],
         )
     bad = np.flatnonzero((rows < 0) | (rows >= n_items))
     if len(bad):
@@ -498,12 +504,13 @@ def _item_rows(which: Any, items: Items) -> np.ndarray | None:
     """Row numbers from a mask, row numbers, or ids."""
     if which is None:
         return None
-    which = to_array(which, "covariance_items is")
+    which = to_array(which, Setting("covariance_items") + " is")
     if which.dtype == bool:
         if which.shape != (len(items),):
             raise PairscoreError(
-                f"covariance_items is a mask of shape {which.shape} for"
-                f" {plural(len(items), 'item')}; give one entry for each, or ids of items."
+                Setting("covariance_items")
+                + f" is a mask of shape {which.shape} for {plural(len(items), 'item')}",
+                ["give one entry for each", "give ids of items"],
             )
         return np.flatnonzero(which)
     which = which.ravel()
@@ -511,13 +518,16 @@ def _item_rows(which: Any, items: Items) -> np.ndarray | None:
     bad = np.flatnonzero(rows < 0)
     if len(bad):
         raise PairscoreError(
-            f"covariance_items names {plural(len(bad), 'item')} that the item table does not have:"
-            f" {first_rows(bad, which[bad].tolist())}; give ids of items or a mask."
+            Setting("covariance_items")
+            + f" names {plural(len(bad), 'item')} that the item table does not have:"
+            f" {first_rows(bad, which[bad].tolist())}",
+            "give ids of items or a mask",
         )
     if np.bincount(rows, minlength=1).max() > 1:
         again = np.setdiff1d(np.arange(len(rows)), np.unique(rows, return_index=True)[1])
         raise PairscoreError(
-            f"covariance_items repeats {plural(len(again), 'item')}:"
-            f" {first_rows(again, which[again].tolist())}; name every item once."
+            Setting("covariance_items") + f" repeats {plural(len(again), 'item')}:"
+            f" {first_rows(again, which[again].tolist())}",
+            "name every item once",
         )
     return rows

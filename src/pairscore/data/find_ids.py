@@ -29,7 +29,8 @@ from pairscore.data.tables import (
 )
 from pairscore.data.votes import LAYOUTS, NO_SIDES
 from pairscore.display import first_few, first_rows
-from pairscore.errors import BadEntriesError, PairscoreError
+from pairscore.errors import BadEntriesError, ColumnFoundWarning, PairscoreError
+from pairscore.messages import Setting
 
 MATCH = 0.9  # share of the names in the comparisons that a column of ids must have
 ID_WORDS = (
@@ -78,18 +79,27 @@ def choose_ids(
     if not by_row:
         raise IdsUnclearError(
             "more than one column of the items has the ids that the comparisons name:"
-            f" {first_few(map(repr, likely))}; name the right one with id=."
+            f" {first_few(map(repr, likely))}",
+            "name the right one with " + Setting("id"),
         )
     raise IdsUnclearError(
         f"the comparisons may name items by row number or by {first_few(map(repr, likely))}, and"
-        " these are different items; name the column of ids with id=, or add a column"
-        f" {ID_COLUMN!r} with the row numbers if these are meant."
+        " these are different items",
+        [
+            "name the column of ids with " + Setting("id"),
+            f"add a column {ID_COLUMN!r} with the row numbers if these are meant",
+        ],
     )
 
 
 def found_words(column: str) -> str:
     """What is said of a column that was found."""
     return f"the ids of the items are in {column!r}, which has those that the comparisons name"
+
+
+def found_note(column: str) -> ColumnFoundWarning:
+    """The same, and how to say it."""
+    return ColumnFoundWarning(found_words(column), Setting("id", column) + " says so")
 
 
 def names_in(votes: Frame) -> list[np.ndarray]:

@@ -11,7 +11,8 @@ import numpy as np
 from pairscore.data.items import Items
 from pairscore.data.tables import is_hashable, is_missing
 from pairscore.display import first_few, plural
-from pairscore.errors import PairscoreError
+from pairscore.errors import CallError, PairscoreError
+from pairscore.messages import Setting
 
 MOST_TRIES = 20  # to find comparisons without a common item, one for each fold
 
@@ -73,9 +74,9 @@ def number_groups(item_groups: Any, items: Items, rows: np.ndarray) -> list[int]
     if bad:
         names = items.names
         raise PairscoreError(
-            f"item_groups has no label for {plural(len(bad), 'compared item')}:"
-            f" {first_few(repr(names[row]) for row in bad)}; give each a text or a number as its"
-            " group."
+            Setting("item_groups") + f" has no label for {plural(len(bad), 'compared item')}:"
+            f" {first_few(repr(names[row]) for row in bad)}",
+            "give each a text or a number as its group",
         )
     number: dict[Any, int] = {}
     return [number.setdefault(label, len(number)) for label in labels]
@@ -87,15 +88,15 @@ def _labels(item_groups: Any, items: Items, rows: np.ndarray) -> list[Any]:
         names = items.names
         return [item_groups.get(names[row]) for row in rows]
     if isinstance(item_groups, str) or not hasattr(item_groups, "__len__"):
-        raise PairscoreError(
-            f"item_groups is {item_groups!r}; give one label for each item of the table, or a dict"
-            " from id to label."
+        raise CallError(
+            Setting("item_groups") + f" is {item_groups!r}",
+            ["give one label for each item of the table", "give a dict from id to label"],
         )
     if len(item_groups) != len(items):
         count = plural(len(item_groups), "label")
-        raise PairscoreError(
-            f"item_groups has {count} for {plural(len(items), 'item')}; give one for each item of"
-            " the table, or a dict from id to label."
+        raise CallError(
+            Setting("item_groups") + f" has {count} for {plural(len(items), 'item')}",
+            ["give one for each item of the table", "give a dict from id to label"],
         )
     labels = list(item_groups)  # by position, whatever index a column of a dataframe has
     return [labels[row] for row in rows]

@@ -30,12 +30,20 @@ from pairscore.data.tables import (
     without_rounding_errors,
 )
 from pairscore.display import did_you_mean, first_few, first_rows, plural, shown
-from pairscore.errors import BadEntriesError, PairscoreError, warn_caller
+from pairscore.errors import (
+    BadEntriesError,
+    CallError,
+    PairscoreError,
+    PairscoreWarning,
+    warn_caller,
+)
+from pairscore.messages import Piece, Setting
 
 LARGEST_NUMBER = 1e100  # whose square, times a weight of this size, a computer holds
 MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9)  # of keys of features
 ALL_BITS = 2**64 - 1
 FEW_ROWS = 16  # whose keys are quicker one by one
+MOST_NAMED = 5  # features whose names are repeated in what to do
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,9 +271,9 @@ def _from_array(items: Any) -> Items:
     try:
         values = to_floats(table)
     except (TypeError, ValueError, OverflowError) as error:
-        raise PairscoreError(
-            f"the items are neither a dataframe nor a numeric array ({error}); give one row of"
-            " numbers per item."
+        raise CallError(
+            f"the items are neither a dataframe nor a numeric array ({error})",
+            "give one row of numbers per item",
         ) from None
     refuse_other_dimensions(table)
     return Items(values, tuple(f"x{column}" for column in range(values.shape[1])))
@@ -332,21 +340,33 @@ def refuse_absent(fitted: Collection[str], names: Collection[str]) -> None:
     if missing:
         raise PairscoreError(
             f"the items lack {plural(len(missing), 'feature')} of the {len(fitted)} that the model"
-            f" was fitted with: {say_absent(missing, names)}"
+            f" was fitted with: {absent_names(missing)}",
+            add_or_exclude(missing, names),
         )
 
 
-def say_absent(missing: list[str], names: Collection[str]) -> str:
-    """The end of a sentence about features that are not among ``names``; a list is one name."""
-    lists, place = list_lengths(missing), re.compile(r"\[[0-9]+\]$")
-    whole = list(
-        dict.fromkeys(place.sub("", n) if place.sub("", n) in lists else n for n in missing)
+def absent_names(missing: list[str]) -> str:
+    """Features that a table lacks; a list is one name."""
+    lists = list_lengths(missing)
+    return first_few(
+        repr(name) + (f" ({plural(lists[name], 'number')})" if name in lists else "")
+        for name in _whole(missing)
     )
-    shown = (repr(n) + (f" ({plural(lists[n], 'number')})" if n in lists else "") for n in whole)
-    add = "it" if len(whole) == 1 else "them"
-    return (
-        f"{first_few(shown)}; add {add}, or fit again with exclude=.{did_you_mean(whole[0], names)}"
-    )
+
+
+def add_or_exclude(missing: list[str], names: Collection[str]) -> list[Piece]:
+    """What to do about features that are not among ``names``."""
+    whole = _whole(missing)
+    named = Setting("exclude", whole) if len(whole) <= MOST_NAMED else Setting("exclude")
+    again = "fit again with " + named + f".{did_you_mean(whole[0], names)}"
+    return [f"add {'it' if len(whole) == 1 else 'them'}", again]
+
+
+def _whole(names: list[str]) -> list[str]:
+    """Names of features, each list once."""
+    lists, place = list_lengths(names), re.compile(r"\[[0-9]+\]$")
+    of_list = {name: place.sub("", name) for name in names}
+    return list(dict.fromkeys(whole if whole in lists else n for n, whole in of_list.items()))
 
 
 def refuse_other_lists(
@@ -380,9 +400,15 @@ def leave_out(frame: Frame, names: list[Any], named: bool = False) -> None:
             f" call the identifier column {ID_COLUMN!r}."
         )
     warn_caller(
-        f"{plural(len(names), 'column', verb='is')} not numeric and {'is' if one else 'are'} left"
-        f" out of the features: {examples}; name categories with categorical=, the column of ids"
-        " with id=, or the features to use with features=."
+        PairscoreWarning(
+            f"{plural(len(names), 'column', verb='is')} not numeric and"
+            f" {'is' if one else 'are'} left out of the features: {examples}",
+            [
+                "name categories with " + Setting("categorical"),
+                "name the column of ids with " + Setting("id"),
+                "name the features to use with " + Setting("features"),
+            ],
+        )
     )
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, read_items, refuse_non_finite, with_features
 from pairscore.display import plural
-from pairscore.errors import PairscoreError
+from pairscore.errors import CallError
 
 
 class OnItems(TransformerMixin, BaseEstimator):
@@ -75,9 +75,10 @@ class OnItems(TransformerMixin, BaseEstimator):
         values = np.ascontiguousarray(dense, dtype=np.float64)
         values = values[:, None] if values.ndim == 1 else values
         if len(values) != len(items):
-            raise PairscoreError(
+            raise CallError(
                 f"OnItems got {plural(len(values), 'row')} of new features for"
-                f" {plural(len(items), 'item')}; make one row for each item."
+                f" {plural(len(items), 'item')}",
+                "make one row for each item",
             )
         names = self._names_out(items.feature_names, values.shape[1])
         refuse_non_finite(values, names)
@@ -89,7 +90,7 @@ class OnItems(TransformerMixin, BaseEstimator):
         except IndexError as error:
             if not isinstance(self.transformer_, FunctionTransformer):
                 raise
-            raise PairscoreError(
+            raise CallError(
                 f"the function of OnItems gets an array of shape {values.shape}, whose columns have"
                 f" no names ({error}); take them by number, such as f[:, 0] for"
                 f" {str(self.feature_names_in_[0])!r}."

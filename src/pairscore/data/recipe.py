@@ -20,12 +20,13 @@ import numpy as np
 from pairscore.choices import MISSING_RULES
 from pairscore.data.items import (
     Items,
+    absent_names,
+    add_or_exclude,
     leave_out,
     read_items,
     refuse_bad_ids,
     refuse_non_finite,
     refuse_other_lists,
-    say_absent,
 )
 from pairscore.data.tables import (
     ID_COLUMN,
@@ -50,6 +51,7 @@ from pairscore.errors import (
     EmptyColumnsError,
     PairscoreError,
     Worded,
+    one_of,
     warn_caller,
 )
 from pairscore.messages import Piece, Setting, Text, either
@@ -338,8 +340,8 @@ class Recipe:
                     " first, then the comparisons."
                 )
             raise PairscoreError(
-                f"the item table has no column {self.id!r} for the ids; name the column that has"
-                f" them: id='NAME'.{close}"
+                f"the item table has no column {self.id!r} for the ids",
+                "name the column that has them: " + Setting("id", "NAME") + f".{close}",
             )
         present = set(columns)
         absent = [name for name in self.sources if name not in present]
@@ -347,7 +349,8 @@ class Recipe:
         if absent:
             raise PairscoreError(
                 f"the item table lacks {plural(len(absent), 'column')} that the score is made of:"
-                f" {say_absent(absent, columns)}"
+                f" {absent_names(absent)}",
+                add_or_exclude(absent, columns),
             )
 
 
@@ -388,8 +391,8 @@ def numeric_column(table: Columns, name: str) -> np.ndarray:
         if example is None:  # in every row
             return np.full(len(table), np.nan)
         raise PairscoreError(
-            f"the column {name!r} of the item table is text (such as {example!r}); make it numbers,"
-            " or 0/1 columns for its levels."
+            f"the column {name!r} of the item table is text (such as {example!r})",
+            ["make it numbers", "use " + Setting("categorical") + " in the fit"],
         )
     return table[name]
 
@@ -499,10 +502,7 @@ def make_recipe(
         Where a setting names a column that is not there or text as a number, where nothing is left
         to learn from, or where a feature would be made twice.
     """
-    if missing not in MISSING_RULES:
-        raise PairscoreError(
-            f"missing is {missing!r}; use one of {first_few(map(repr, MISSING_RULES))}."
-        )
+    one_of(missing, "missing", MISSING_RULES)
     id = id or (ID_COLUMN if ID_COLUMN in table else None)
     reference = dict(reference or {})
     categorical = tuple(dict.fromkeys([*categorical, *reference]))
@@ -517,9 +517,12 @@ def make_recipe(
     if not numeric and not categorical:
         left_out = f" (text: {first_few(map(repr, text))})" if text else ""
         raise PairscoreError(
-            f"the item table has no numeric column to learn from{left_out}; add one, or make"
-            " a text column 0/1 columns; to rank items without features, give the comparisons"
-            " alone (None as items)."
+            f"the item table has no numeric column to learn from{left_out}",
+            [
+                "add one",
+                "use " + Setting("categorical", "NAME") + " for a column of text",
+                "give the comparisons alone, to rank items without features",
+            ],
         )
     levels = {name: _levels(table, name) for name in categorical}
     _refuse_other_levels(reference, levels)
@@ -577,13 +580,13 @@ def _squares(names: Collection[str], recipe: Recipe) -> tuple[str, ...]:
     for name in names:
         if name in recipe.categorical:
             raise PairscoreError(
-                f"the square of the category {name!r} is the category itself; leave it out of"
-                " squares=."
+                f"the square of the category {name!r} is the category itself",
+                "leave it out of " + Setting("squares"),
             )
         if name not in recipe.features:
             known = first_few(map(repr, recipe.features), 8)
             raise PairscoreError(
-                f"squares names {name!r}, which is not a feature; the features are"
+                Setting("squares") + f" names {name!r}, which is not a feature; the features are"
                 f" {known}.{did_you_mean(name, recipe.features)}"
             )
     return tuple(names)
@@ -601,13 +604,14 @@ def _pair(term: str, recipe: Recipe) -> tuple[str, str]:
         unknown = [name for pair in splits for name in pair if name not in recipe.sources]
         close = did_you_mean(unknown[0], recipe.sources) if unknown else ""
         raise PairscoreError(
-            f"interactions=[{term!r}] does not name two features; write a:b, with two of"
-            f" {first_few(map(repr, recipe.sources), 8)}.{close}"
+            Setting("interactions", [term]) + " does not name two features",
+            f"write a:b, with two of {first_few(map(repr, recipe.sources), 8)}.{close}",
         )
     first, second = known[0]
     if first == second:
         raise PairscoreError(
-            f"interactions=[{term!r}] is a column with itself; use squares=[{first!r}]."
+            Setting("interactions", [term]) + " is a column with itself",
+            "use " + Setting("squares", [first]),
         )
     return first, second
 
@@ -620,7 +624,8 @@ def _refuse_unknown(columns: Collection[str], id: str | None, **settings: Collec
             if name not in present:
                 known = first_few(map(repr, columns), 8)
                 raise PairscoreError(
-                    f"{setting} names {name!r}, and the item table has no such column; it has"
+                    Setting(setting)
+                    + f" names {name!r}, and the item table has no such column; it has"
                     f" {known}.{did_you_mean(name, columns)}"
                 )
 
@@ -638,7 +643,8 @@ def _refuse_other_levels(reference: dict[str, str], levels: dict[str, tuple[str,
     for name, level in reference.items():
         if level not in levels[name]:
             raise PairscoreError(
-                f"reference names the level {level!r} of {name!r}, which no item has; its levels"
+                Setting("reference")
+                + f" names the level {level!r} of {name!r}, which no item has; its levels"
                 f" are {first_few(map(repr, levels[name]), 8)}.{did_you_mean(level, levels[name])}"
             )
 
@@ -681,7 +687,8 @@ def _give_effects(recipe: Recipe, table: Columns) -> Recipe:
     if n_gaps == len(table) or n_gaps > MAX_LEVELS:
         raise PairscoreError(
             f"{n_gaps} of {plural(len(table), 'item')} have missing values, too many for"
-            " separate effects; use missing='mean-with-flag'."
+            " separate effects",
+            "use " + Setting("missing", "mean-with-flag"),
         )
     names = tuple(str(name) for name in table[recipe.id][gaps].tolist())
     own = f"an effect of {'its' if len(names) == 1 else 'their'} own"
@@ -730,15 +737,12 @@ def read_with_settings(items: Any, missing: str = "refuse", **settings: Any) -> 
     Items
         With the ``recipe``, if there were settings, by which new items get the same features.
     """
-    if missing not in MISSING_RULES:
-        raise PairscoreError(
-            f"missing is {missing!r}; use one of {first_few(map(repr, MISSING_RULES))}."
-        )
+    one_of(missing, "missing", MISSING_RULES)
     settings = {setting: given for setting, given in settings.items() if given}
     if isinstance(items, Items) and settings:
         raise PairscoreError(
-            f"{next(iter(settings))}= is for a table, and these items have been read; name columns"
-            " where they are read."
+            Setting(next(iter(settings))) + " is for a table, and these items have been read",
+            "name columns where they are read",
         )
     if isinstance(items, Items) or (missing == "refuse" and not settings):
         return read_items(items)

@@ -15,6 +15,7 @@ import numpy as np
 from pairscore.data.votes import Votes
 from pairscore.display import plural
 from pairscore.errors import PairscoreError
+from pairscore.messages import Piece, Setting
 
 FEWEST = 10  # comparisons of a batch that may be called repeated
 BITS = 40.0  # how much less likely than certain a repetition by chance must be
@@ -36,19 +37,24 @@ def refuse_repeated(
     """
     codes = _codes(before, more)
     old, new = codes[: len(before)], codes[len(before) :]
-    remedy = "leave them out, or pass repeated='add' if the same answers were given again"
+    remedies: list[Piece] = [
+        "leave them out",
+        "pass " + Setting("repeated", "add") + " if the same answers were given again",
+    ]
     files = parts or {"": np.arange(len(more))}
     for name, rows in files.items():
         if _is_run(new[rows], old, codes) or _is_last(new[rows], old, codes):
             file = f"{name!r}: " if name else ""
             raise PairscoreError(
                 f"{file}{plural(len(rows), 'comparison', ',', 'is')} already in the model, in the"
-                f" same order, and would count twice; {remedy}."
+                " same order, and would count twice",
+                remedies,
             )
     if _is_run(old, new, codes):
         raise PairscoreError(
             f"among the new comparisons are all {len(before):,} of the model, in the same order,"
-            f" and they would count twice; {remedy}."
+            " and they would count twice",
+            remedies,
         )
     pairs = _pairs(before, more)
     for name, rows in files.items():
@@ -58,7 +64,8 @@ def refuse_repeated(
             file = f"{name!r}: " if name else ""
             raise PairscoreError(
                 f"{file}{_which(*run, len(rows))} already in the model, in the same order, and"
-                f" would count twice; {remedy}."
+                " would count twice",
+                remedies,
             )
 
 

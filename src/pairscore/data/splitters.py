@@ -12,7 +12,8 @@ from pairscore.choices import TEST_PAIRS
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import assign_around_pairs, assign_folds, number_groups
 from pairscore.display import plural
-from pairscore.errors import PairscoreError
+from pairscore.errors import CallError, PairscoreError
+from pairscore.messages import Action, Piece, Setting
 
 
 class ItemKFold(BaseCrossValidator):
@@ -111,12 +112,12 @@ class ItemKFold(BaseCrossValidator):
 
     def _refuse_other(self, X: Any) -> None:
         if not isinstance(X, Comparisons):
-            raise PairscoreError(
-                f"ItemKFold splits Comparisons, not {type(X).__name__}; use X, y ="
-                " Comparisons.from_frames(items, votes)."
+            raise CallError(
+                f"ItemKFold splits Comparisons, not {type(X).__name__}",
+                "use what " + Action("Comparisons.from_frames") + " returns",
             )
         if self.test not in TEST_PAIRS:
-            raise PairscoreError(f"test is {self.test!r}; use 'both' or 'touch'.")
+            raise CallError(Setting("test") + f" is {self.test!r}", "use 'both' or 'touch'")
 
     def _refuse_other_splits(self, sizes: np.ndarray) -> None:
         """``sizes`` has the number of items of each group."""
@@ -126,8 +127,8 @@ class ItemKFold(BaseCrossValidator):
         if len(sizes) < sizes.sum():
             many, noun = f"{many} in {plural(len(sizes), 'group')}", "groups"
         raise PairscoreError(
-            f"n_splits is {self.n_splits!r}, and the comparisons are of {many}; use a whole number"
-            f" from 2 to the number of {noun}."
+            Setting("n_splits") + f" is {self.n_splits!r}, and the comparisons are of {many}",
+            f"use a whole number from 2 to the number of {noun}",
         )
 
     def split(
@@ -140,14 +141,17 @@ class ItemKFold(BaseCrossValidator):
             train = np.flatnonzero(~left & ~right)
             test = np.flatnonzero(left & right if self.test == "both" else left | right)
             if len(train) == 0 or len(test) == 0:
-                empty, remedy = "test", "fewer folds, test='touch'"
-                if len(train) == 0:
-                    empty, remedy = "training", "more folds"
-                remedy = remedy if self.shuffle else f"shuffle=True, {remedy}"
+                remedies: list[Piece] = ["use more folds"]
+                if len(train) > 0:
+                    remedies = ["use fewer folds", "use " + Setting("test", "touch")]
+                if not self.shuffle:
+                    remedies.insert(0, "use " + Setting("shuffle", True))
+                empty = "training" if len(train) == 0 else "test"
                 raise PairscoreError(
                     f"fold {number + 1} of {self.n_splits} has no {empty} comparison, because"
                     f" {int((left ^ right).sum())} of {plural(len(X), 'comparison')} mix held-out"
-                    f" and other items; use {remedy} or more comparisons."
+                    " and other items",
+                    [*remedies, "use more comparisons"],
                 )
             yield train, test
 

@@ -17,7 +17,8 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from pairscore.display import first_few, first_rows, plural, shown
-from pairscore.errors import PairscoreError, is_real
+from pairscore.errors import CallError, PairscoreError, is_real
+from pairscore.messages import Piece
 
 ID_COLUMN = "id"
 TEXT_AND_DATES = (str, bytes, np.datetime64, np.timedelta64)
@@ -255,28 +256,28 @@ def whole_numbers(ids: np.ndarray) -> np.ndarray:
     return np.array([None if one != one else int(one) for one in ids.tolist()], dtype=object)
 
 
-def to_array(values: Any, what: str) -> np.ndarray:
+def to_array(values: Any, what: Piece) -> np.ndarray:
     """``values`` as an array of rows of one length; ``what`` starts a refusal: "the items are"."""
     if not getattr(type(values), "is_table", True):
-        raise PairscoreError(
-            f"{what} {type(values).__name__}, which already have items and votes; give a"
-            f" dataframe or an array."
+        raise CallError(
+            what + f" {type(values).__name__}, which already have items and comparisons",
+            ["give a dataframe", "give an array"],
         )
     try:
         return np.asarray(values)
     except ValueError:
-        raise PairscoreError(
-            f"{what} neither a dataframe nor a numeric array (the rows differ in length); give"
-            f" rows of equally many numbers."
+        raise CallError(
+            what + " neither a dataframe nor a numeric array (the rows differ in length)",
+            "give rows of equally many numbers",
         ) from None
 
 
 def refuse_other_dimensions(table: np.ndarray) -> None:
     """An array of items has two dimensions."""
     if table.ndim != 2:
-        raise PairscoreError(
-            f"the items are an array of {plural(table.ndim, 'dimension')}; give two: one row per"
-            " item, one column per feature."
+        raise CallError(
+            f"the items are an array of {plural(table.ndim, 'dimension')}",
+            "give two: one row per item, one column per feature",
         )
 
 

@@ -10,7 +10,8 @@ from pairscore.data.items import plain_id
 from pairscore.data.tables import Column, Columns, Frame, as_frame, column_of, is_missing
 from pairscore.data.votes import LAYOUTS, SIDE_WORDS
 from pairscore.display import did_you_mean, first_few, plural
-from pairscore.errors import PairscoreError
+from pairscore.errors import CallError, PairscoreError
+from pairscore.messages import Setting, Text
 
 SIDES = tuple(name for layout in LAYOUTS for name in layout)
 VOTE_IDENTIFIERS = (*SIDES, "winner", "loser", "judge")
@@ -88,8 +89,14 @@ class VoteColumns:
         self.refuse_absent(names)
         if "loser" in self.named and len({"left", "right"} & set(self.named)) == 1:
             raise PairscoreError(
-                "loser= goes with winner=, or with both of left= and right=: a row names a winner"
-                " and a loser, or two sides and which of them won or lost."
+                Setting("loser")
+                + " goes with "
+                + Setting("winner")
+                + ", or with both of "
+                + Setting("left")
+                + " and "
+                + Setting("right")
+                + ": a row names a winner and a loser, or two sides and which of them won or lost."
             )
         chosen = {*self.roles(names).values(), *self.context, *self.judges, "tie"}
         self.unused[:] = [name for name in names if name not in (*chosen, *lists)]
@@ -99,12 +106,14 @@ class VoteColumns:
         """Every column that somebody named must be among those of the table."""
         for role, name in (*self.named.items(), *(("context", name) for name in self.context)):
             if name not in names:
-                no_column = f"{role} names {name!r}, and the comparisons have no such column"
+                no_column = (
+                    Setting(role) + f" names {name!r}, and the comparisons have no such column"
+                )
                 if role == "context":  # of a model, perhaps
-                    no_column = f"the comparisons have no column {name!r} for the context"
+                    no_column = Text.of(f"the comparisons have no column {name!r} for the context")
                 raise PairscoreError(
-                    f"{no_column}; they have {first_few(map(repr, names), 8)}."
-                    f"{did_you_mean(name, names)}"
+                    no_column
+                    + f"; they have {first_few(map(repr, names), 8)}.{did_you_mean(name, names)}"
                 )
 
     def rename(self, votes: Frame, ids: np.ndarray | None = None) -> Columns:
@@ -157,9 +166,11 @@ def rename_votes(votes: Any, named: Mapping[str, str], context: Collection[str] 
     frame = as_frame(votes)
     if frame is None:
         role, name = next(iter(named.items()))
-        raise PairscoreError(
-            f"{role}={name!r} names a column of the votes, and these are"
-            f" {type(votes).__name__}, which has no names; give a dataframe or a dict of columns."
+        raise CallError(
+            Setting(role, name)
+            + f" names a column of the comparisons, and these are {type(votes).__name__}, which has"
+            " no names",
+            ["give a dataframe", "give a dict of columns"],
         )
     columns = VoteColumns(named, context)
     columns.choose(list(frame.columns), [])  # refuses names that the table does not have
@@ -201,8 +212,11 @@ def winner_for_loser(votes: Columns, name: str) -> Columns:
     if bad := winner.count(""):
         raise PairscoreError(
             f"the loser, in {name!r}, is neither of the two items in"
-            f" {plural(bad, 'comparison')} of {len(winner)}; write the id of the item that lost,"
-            " left, right or 'tie', or name a column that says who won with winner=."
+            f" {plural(bad, 'comparison')} of {len(winner)}",
+            [
+                "write the id of the item that lost, left, right or 'tie'",
+                "name a column that says who won with " + Setting("winner"),
+            ],
         )
     others = {n: votes.get_column(n) for n in votes.columns if n != "loser"}
     return Columns({**others, "winner": np.array(winner, dtype=object)}, votes.from_file)

@@ -34,8 +34,14 @@ from pairscore.data.tables import (
     to_array,
 )
 from pairscore.display import closest, first_few, first_rows, plural
-from pairscore.errors import BadEntriesError, OtherCaseError, PairscoreError
-from pairscore.messages import Piece
+from pairscore.errors import (
+    BadEntriesError,
+    CallError,
+    OtherCaseError,
+    PairscoreError,
+    no_comparisons,
+)
+from pairscore.messages import Piece, Setting, Text, join
 
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
 NO_SIDES = ("winner", "loser")
@@ -201,12 +207,15 @@ def read_votes(
     else:
         read = _from_frame(frame, items, seed, context, codes, side_names)
     if len(read) == 0:
-        raise PairscoreError("there are no comparisons; give at least one row of votes.")
+        raise no_comparisons()
     if self_pairs != "keep" and len(same := np.flatnonzero(read.left == read.right)):
         names = [items.names[row] for row in read.left[same]]
         raise bad_entries(
             f"{plural(len(same), 'comparison', verb='is')} of an item with itself",
-            "remove them" + ", or pass self_pairs='keep'" * (self_pairs == "error"),
+            [
+                "remove them",
+                *(["pass " + Setting("self_pairs", "keep")] if self_pairs == "error" else []),
+            ],
             {"right": (same, names)},
             "an item with itself",
         )
@@ -214,12 +223,14 @@ def read_votes(
 
 
 def _from_array(votes: Any, items: Items, seed: int) -> Votes:
-    pairs = to_array(votes, "the votes are")
+    pairs = to_array(votes, "the comparisons are")
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise PairscoreError(
-            f"the votes are an array of shape {pairs.shape} and type {pairs.dtype}; give an integer"
-            " array of two columns, the winner's row number first, or a dataframe with columns"
-            " left, right, winner or winner, loser."
+        raise CallError(
+            f"the comparisons are an array of shape {pairs.shape} and type {pairs.dtype}",
+            [
+                "give an integer array of two columns, the winner's row number first",
+                "give a dataframe with columns left, right, winner or winner, loser",
+            ],
         )
     _refuse_rows_outside((pairs,), items)  # both sides at once, in the order of memory
     return _orient(pairs[:, 0], pairs[:, 1], seed)
@@ -240,8 +251,8 @@ def _check_rows(votes: Votes, items: Items) -> Votes:
     sizes = {len(column) for column in votes.columns().values()}
     if len(sizes) > 1:
         raise PairscoreError(
-            f"the columns of the votes have different lengths ({first_few(sorted(sizes))}); give"
-            " one entry for each comparison."
+            f"the columns of the comparisons have different lengths ({first_few(sorted(sizes))});"
+            " give one entry for each comparison."
         )
     votes = check_columns(votes)
     bad = np.flatnonzero(~np.isin(votes.outcome, OUTCOMES))
@@ -254,13 +265,13 @@ def _check_rows(votes: Votes, items: Items) -> Votes:
     rest = votes.covariance_items
     if rest is not None and len(rest) and not 0 <= rest.min() <= rest.max() < len(items):
         raise PairscoreError(
-            f"the votes take a covariance from rows {rest.min()} to {rest.max()}, but there are"
-            f" {len(items)} items; fit them to the items they were made with."
+            f"the comparisons take a covariance from rows {rest.min()} to {rest.max()}, but there"
+            f" are {len(items)} items; fit them to the items they were made with."
         )
     if votes.item_groups is not None and len(votes.item_groups) != len(items):
         raise PairscoreError(
-            f"the votes know the groups of {len(votes.item_groups)} items, but there are"
-            f" {len(items)}; fit them to the items they were made with."
+            f"the comparisons know the groups of {len(votes.item_groups)} items, but there"
+            f" are {len(items)}; fit them to the items they were made with."
         )
     return votes
 
@@ -293,13 +304,14 @@ def _from_frame(
     sides = layout_of(frame.columns)
     if sides == NO_SIDES and context:
         raise PairscoreError(
-            f"the context {first_few(map(repr, context))} needs votes with a left and a right"
+            f"the context {first_few(map(repr, context))} needs comparisons with a left and a right"
             " side; these only say winner and loser."
         )
     if sides == NO_SIDES and codes:
         raise PairscoreError(
-            "winner_codes= says which side won, and these votes only name winner and loser; leave"
-            " it out."
+            Setting("winner_codes")
+            + " says which side won, and these comparisons only name winner and loser",
+            "leave it out",
         )
     rows = _rows(frame, sides, items)
     if sides == NO_SIDES:
@@ -322,20 +334,20 @@ def layout_of(names: Collection[str]) -> tuple[str, str]:
         return found[0]
     needed = "; or ".join(", ".join(dict.fromkeys((*sides, "winner"))) for sides in layouts)
     raise PairscoreError(
-        f"the votes have columns {first_few(map(repr, names), 8)}; they need"
-        f" {needed}.{likely_layout(names)}"
+        f"the comparisons have columns {first_few(map(repr, names), 8)}; they need {needed}."
+        + likely_layout(names)
     )
 
 
-def likely_layout(names: Collection[str]) -> str:
+def likely_layout(names: Collection[str]) -> Text:
     """The first layout whose columns have names like these, as a question."""
     for sides in (*LAYOUTS, NO_SIDES):
         roles = (*sides, "winner")
         likely = {role: role if role in names else closest(role, names) for role in roles}
         if None not in likely.values():
-            others = (f"{name!r} as {role}" for role, name in likely.items() if name != role)
-            return f" Did you mean {', '.join(others)}?"
-    return ""
+            others = [Setting(role, name) for role, name in likely.items() if name != role]
+            return " Did you mean " + join(", ", others) + "?"
+    return Text.of("")
 
 
 # -- columns ---------------------------------------------------------------------------------------
@@ -398,7 +410,7 @@ def refuse_other_case(entries: Sequence[Any], items: Items) -> None:
     shown = first_few([f"{entry!r} for {ids[row]!r}" for entry, (row,) in found.items()], 3)
     number = len(entries)
     raise OtherCaseError(
-        f"{number:,} {'entry' if number == 1 else 'entries'} of the votes"
+        f"{number:,} {'entry' if number == 1 else 'entries'} of the comparisons"
         f" {'differs' if number == 1 else 'differ'} from the ids of the items only in case"
         f" ({shown}); write the ids alike in both tables."
     )
@@ -461,8 +473,8 @@ def amounts_of(frame: Frame, name: str) -> np.ndarray | None:
         return None
     if not frame.schema[name].is_numeric():
         raise PairscoreError(
-            f"the column {name!r} of the votes is not numeric ({frame.schema[name]}); make it"
-            " numbers or drop it."
+            f"the column {name!r} of the comparisons is {_kind(frame, name)}; make it numbers or"
+            " drop it."
         )
     return check_amounts(column_of(frame, name).to_numpy(), name)
 
@@ -506,17 +518,23 @@ def refuse_missing_judges(judge: np.ndarray) -> None:
         )
 
 
+def _kind(frame: Frame, name: str) -> str:
+    """What a column has instead of numbers."""
+    type_of_column = frame.schema[name]
+    return "text" if type_of_column == nw.String() else f"not numeric ({type_of_column})"
+
+
 def context_of(frame: Frame, name: str) -> np.ndarray:
     """A numeric column of the votes: of left minus of right."""
     if name not in frame.columns:
         raise PairscoreError(
-            f"the votes have no column {name!r} for the context; they have"
+            f"the comparisons have no column {name!r} for the context; they have"
             f" {first_few(map(repr, frame.columns), 8)}."
         )
     if not (frame.schema[name].is_numeric() or frame.schema[name] == nw.Boolean()):
         raise PairscoreError(
-            f"the context {name!r} is not numeric ({frame.schema[name]}); make it numbers: the"
-            f" value of left minus that of right."
+            f"the context {name!r} is {_kind(frame, name)}; make it numbers: the value of left"
+            " minus that of right."
         )
     values = np.asarray(column_of(frame, name).to_numpy(), dtype=float)
     bad = np.flatnonzero(~np.isfinite(values))
@@ -564,8 +582,10 @@ def _outcome(
         _refuse_codes(winner, bad, codes, side_names)
         raise bad_entries(
             f"the winner is neither side in {plural(len(bad), 'comparison')}",
-            f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id, or say what these"
-            " mean with winner_codes=",
+            [
+                f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id",
+                "say what these mean with " + Setting("winner_codes"),
+            ],
             {"winner": (bad, winner.take(bad).to_numpy().tolist())},
             "neither side, nor a tie",
         )
@@ -622,7 +642,7 @@ def check_codes(codes: Mapping[Any, str] | None) -> dict[Any, int]:
     unknown = [meaning for meaning in (codes or {}).values() if meaning not in outcomes]
     if unknown:
         raise PairscoreError(
-            f"winner_codes has the meaning {unknown[0]!r}; a code means"
+            Setting("winner_codes") + f" has the meaning {unknown[0]!r}; a code means"
             f" {first_few(map(repr, WINNER_MEANINGS))}."
         )
     checked: dict[Any, int] = {}
@@ -652,9 +672,9 @@ def _refuse_codes(
     shown = (("blank" if e is None else repr(e), n) for e, n in counts.most_common())
     found = first_few((f"{entry} ({n})" for entry, n in shown), MOST_CODES)
     raise PairscoreError(
-        f"the winner is neither side in {len(bad)} of {plural(len(winner), 'comparison')}:"
-        f" {found}; say what each means (left, right, tie, or skip to leave its rows out),"
-        f" perhaps winner_codes={likely_codes(counts, codes, side_names)!r}."
+        f"the winner is neither side in {len(bad)} of {plural(len(winner), 'comparison')}: {found}",
+        "say what each means (left, right, tie, or skip to leave its rows out), perhaps "
+        + Setting("winner_codes", likely_codes(counts, codes, side_names)),
     )
 
 

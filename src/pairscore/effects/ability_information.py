@@ -14,6 +14,7 @@ from pairscore.effects.single_comparisons import (
     information_of_design,
 )
 from pairscore.errors import PairscoreError
+from pairscore.messages import Setting
 
 if TYPE_CHECKING:
     from pairscore.model.fit import Fit
@@ -38,7 +39,8 @@ class AbilityRows:
         if self.n > MOST_ABILITIES:
             raise PairscoreError(
                 f"abilities of {self.n} items need the inverse of a matrix of that size here, which"
-                f" is formed up to {MOST_ABILITIES} items; use residuals(model, kind='pearson')."
+                f" is formed up to {MOST_ABILITIES} items",
+                "use residuals of " + Setting("kind", "pearson"),
             )
         row_of_item = np.cumsum(data.compared) - 1
         self.left, self.right = row_of_item[data.left], row_of_item[data.right]

@@ -11,6 +11,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.judges import judge_labels
 from pairscore.effects.judges import Judges
 from pairscore.errors import PairscoreError
+from pairscore.messages import Action, Setting
 
 
 @dataclass(frozen=True)
@@ -117,10 +118,10 @@ def slope_errors(data: Comparisons, judges: Judges | None) -> np.ndarray:
 def context_column(data: Comparisons, name: str) -> np.ndarray:
     """A column of the context, which must be there."""
     if name not in data.context:
-        how = f"from_frames(items, votes, context=[{name!r}, ...])"
+        reader = Action("Comparisons.from_frames") + " and " + Setting("context", [name])
         if not data.votes.has_outcomes:
-            how = f"from_pairs(items, left, right, {name}=...)"
+            reader = Action("Comparisons.from_pairs") + " and " + Setting(name)
         raise PairscoreError(
-            f"the comparisons lack the context {name!r}; read them with Comparisons.{how}."
+            f"the comparisons lack the context {name!r}", "read them with " + reader
         )
     return data.context[name]

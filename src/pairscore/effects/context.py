@@ -31,6 +31,7 @@ from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import PairscoreError
 from pairscore.estimators.item_table import ItemTable
 from pairscore.estimators.table_data import TableData
+from pairscore.messages import Setting
 
 LEAST_REST = 0.1  # share of a column within items: with less, its error is three times as wide
 NO_REST = 1e-4  # share that is rounding
@@ -85,7 +86,8 @@ def refuse_context_of_items(rows: SingleComparisons, names: tuple[str, ...]) -> 
     if not shown:
         raise PairscoreError(
             "in every comparison the items decide who is on the left, so that the effect of the"
-            " side cannot be told from their abilities; fit without side_effect."
+            " side cannot be told from their abilities",
+            "fit without " + Setting("side_effect"),
         )
     raise PairscoreError(
         f"{first_few(shown)} is a property of the items (the difference of a number that each item"

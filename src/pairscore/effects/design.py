@@ -22,6 +22,7 @@ from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.separation import Recession
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
+from pairscore.messages import Setting
 
 if TYPE_CHECKING:
     from pairscore.model.fit import Fit
@@ -236,8 +237,14 @@ def judges_of(data: TableData, settings: Settings) -> tuple[np.ndarray, np.ndarr
     if judge is None:
         if settings.needs_judges:
             raise PairscoreError(
-                "the votes have no column 'judge', which judge_slopes, side_effect='judges' and"
-                " inference='items+judges' need; add it."
+                "the comparisons have no column 'judge', which "
+                + Setting("judge_slopes")
+                + ", "
+                + Setting("side_effect", "judges")
+                + " and "
+                + Setting("inference", "items+judges")
+                + " need",
+                ["add it", "name the column that says who judged: " + Setting("judge")],
             )
         return np.empty(0, dtype=object), np.zeros(len(data.comparisons), dtype=int)
     if settings.needs_judges:
@@ -255,7 +262,8 @@ def refuse_one_kind_of_outcome(data: TableData, rule: TieRule) -> None:
     if tied in (0, np.count_nonzero(data.counted)):
         seen = "no comparison is a tie" if tied == 0 else "every comparison is a tie"
         raise PairscoreError(
-            f"ties={rule.name!r} estimates how often items tie, but {seen}; use ties='half'."
+            Setting("ties", rule.name) + f" estimates how often items tie, but {seen}",
+            "use " + Setting("ties", "half"),
         )
 
 
@@ -269,8 +277,9 @@ def _side_columns(
         return sparse.csr_array(np.ones((len(judge), 1))), ["left"]
     if len(names) > MOST_SIDES:
         raise PairscoreError(
-            f"side_effect='judges' is for at most {MOST_SIDES} judges, and there are {len(names)};"
-            " use side_effect=True."
+            Setting("side_effect", "judges")
+            + f" is for at most {MOST_SIDES} judges, and there are {len(names)}",
+            "use " + Setting("side_effect", True),
         )
     entries = np.ones(len(judge)), (np.arange(len(judge)), judge)
     sides = sparse.csr_array(entries, shape=(len(judge), len(names)))

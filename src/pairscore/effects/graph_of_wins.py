@@ -18,6 +18,9 @@ from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.separation import UNBEATEN
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
+from pairscore.messages import Piece, Setting
+
+ESTIMATE_HOW_FAR = "use " + Setting("item_effects", True) + ", which estimates how far items differ"
 
 
 def bound_abilities(
@@ -52,10 +55,10 @@ def bound_abilities(
     text = (
         f"{UNBEATEN} ({first_few(map(repr, names[held]))}), so that the comparisons do not say how"
         f" far above or below these are: their intervals are open at one end or both, and a ridge"
-        f" of {SEPARATION_L2:g} holds their abilities; {whole}. Compare these items with more that"
-        " are close, or use item_effects=True, which estimates how far items differ."
+        f" of {SEPARATION_L2:g} holds their abilities; {whole}"
     )
-    return settings, [UnbeatenItemsWarning(text)]
+    remedies: list[Piece] = ["compare these items with more that are close", ESTIMATE_HOW_FAR]
+    return settings, [UnbeatenItemsWarning(text, remedies)]
 
 
 def win_components(data: TableData) -> np.ndarray:
@@ -121,9 +124,10 @@ def _bound_beside_ties(data: TableData, settings: Settings) -> tuple[Settings, l
         " of the items, with wins far apart and ties close together, none becomes less likely"
         f" however large both are; a ridge of {SEPARATION_L2:g} holds them. Intervals are those of"
         " abilities that it shrinks, and that of the tie parameter is unknown: true differences may"
-        " be larger. Use ties='half', or item_effects=True, which estimates how far items differ."
+        " be larger"
     )
-    return replace(settings, l2=SEPARATION_L2 * data.weight_unit), [SeparationWarning(text)]
+    held = replace(settings, l2=SEPARATION_L2 * data.weight_unit)
+    return held, [SeparationWarning(text, ["use " + Setting("ties", "half"), ESTIMATE_HOW_FAR])]
 
 
 def one_apart(
@@ -157,13 +161,18 @@ def _hold_groups(
     fall = f"the items fall into {groups} that were never compared with each other ({shown})"
     if settings.ridge == 0 and not hold:
         raise PairscoreError(
-            f"{fall}, so there is no common scale; fit each group by itself, or use"
-            " item_effects=True, which takes all items for members of one population."
+            f"{fall}, so there is no common scale",
+            [
+                "fit each group by itself",
+                "use "
+                + Setting("item_effects", True)
+                + ", which treats all items as members of one population",
+            ],
         )
     l2 = settings.ridge or SEPARATION_L2 * data.weight_unit
     text = (
-        f"{fall}: abilities are centred in every group, and only the ridge (l2={l2:.4g}) says how"
-        " items of different groups compare; fit each group by itself, or read ranks and"
-        " differences across groups with care."
+        f"{fall}: abilities are centred in every group, and only the ridge of {l2:.4g} says how"
+        " items of different groups compare"
     )
-    return replace(settings, l2=l2), [SeparationWarning(text)]
+    care = "read ranks and differences across groups with care"
+    return replace(settings, l2=l2), [SeparationWarning(text, ["fit each group by itself", care])]

@@ -9,6 +9,7 @@ import numpy as np
 from pairscore.core.significance import p_in_words
 from pairscore.data.items import Items, rows_of_same_features
 from pairscore.errors import PairscoreError
+from pairscore.messages import Setting
 
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
 RECORDED = ("sigma2", "explained", "factor", "n_shared", "posterior_sigma2")
@@ -185,7 +186,8 @@ class ItemEffects:
         if ids.dtype.kind not in "iufUM" or ids.tolist() != self.ids.tolist():
             raise PairscoreError(
                 "the ids of the items are neither all text nor all numbers, and a file holds only"
-                " such; make them text, or fit without item_effects."
+                " such",
+                ["make them text", "fit without " + Setting("item_effects")],
             )
         return arrays | {"ids": ids}
 

@@ -12,6 +12,7 @@ from pairscore.effects.rows_maximum import RowsMaximum
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import PairscoreError
 from pairscore.estimators.information_criteria import kept_likelihood
+from pairscore.messages import Action, Setting
 
 if TYPE_CHECKING:
     from pairscore.model.fit import Fit
@@ -65,8 +66,12 @@ def profile_intervals(fit: "Fit", width: float) -> np.ndarray:
     """
     if not fit.n_features:
         raise PairscoreError(
-            "profile intervals are of coefficients of features, and the model has none; use"
-            " method='wald' for the abilities of items, and summary() for effects."
+            "profile intervals are of coefficients of features, and the model has none",
+            "use "
+            + Setting("method", "wald")
+            + " for the abilities of items, and "
+            + Action("summary")
+            + " for effects",
         )
     kept_likelihood(fit.likelihood).refuse_none("there are no profile intervals")
     data, ends = fit.comparisons_for("profile intervals"), np.full((fit.n_features, 2), np.nan)

@@ -12,6 +12,7 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import FitSums
 from pairscore.estimators.item_table import ItemTable
 from pairscore.estimators.settings import Settings
+from pairscore.messages import Setting
 
 SURELY_CLEAR = 1e4  # values over differences in a few items, that all digits are left with
 
@@ -28,15 +29,15 @@ def refuse_too_many_features(data: FitSums, m: float, settings: Settings) -> Non
         )
     if data.tally.exposures.sum() == 0:
         raise PairscoreError(
-            "no comparison is between two different items with a positive weight; these votes"
-            " contain nothing to learn from."
+            "no comparison is between two different items with a positive weight, so that there is"
+            " nothing to learn from"
         )
     if settings.l2 == 0 and data.has_items and (d > data.n_items or d > m):
         few = plural(int(m), "comparison")
         few = plural(data.n_items, "compared item") if d > data.n_items else few
         raise PairscoreError(
-            f"there are {d} features but only {few}, so many scores fit equally well; choose a"
-            " ridge from the data (l2='auto'), or use fewer features."
+            f"there are {d} features but only {few}, so many scores fit equally well",
+            ["choose a ridge from the data (" + Setting("l2", "auto") + ")", "use fewer features"],
         )
 
 
@@ -70,23 +71,29 @@ def refuse_lost_digits(table: ItemTable, compared: np.ndarray, names: Sequence[s
             )
 
 
+def no_sides() -> PairscoreError:
+    """The error where comparisons of winners and losers are to tell a side effect."""
+    return PairscoreError(
+        Setting("side_effect", True)
+        + " needs comparisons that say who was left and right; these only say winner and loser"
+    )
+
+
 def refuse_unknown_items_and_sides(settings: Settings, data: Comparisons, has_items: bool) -> None:
     """What a matrix of differences, or votes without sides, cannot tell."""
     if settings.by_comparison and not has_items:
         raise PairscoreError(
-            "judges, context and ties as a parameter need items and votes; a matrix of differences"
-            " has neither judges nor context."
+            "judges, context and ties as a parameter need items and comparisons; a matrix of"
+            " differences has neither judges nor context"
         )
     if settings.item_effects and not has_items:
         raise PairscoreError(
-            "item_effects=True needs to know who was compared, and a matrix of differences does not"
-            " say; fit items and votes instead."
+            Setting("item_effects", True)
+            + " needs to know who was compared, and a matrix of differences does not say",
+            "fit items and comparisons instead",
         )
     if settings.side_effect and has_items and not data.sides_known:
-        raise PairscoreError(
-            "side_effect=True needs votes that say who was left and right; these only say winner"
-            " and loser."
-        )
+        raise no_sides()
 
 
 def refuse_extremes(data: Comparisons) -> None:
@@ -118,7 +125,12 @@ def refuse_few_items(n: int, d: int) -> None:
     """`split` needs more items than features for its covariance."""
     if n < d + 3:
         raise PairscoreError(
-            f"method='split' needs at least {d + 3} items for the covariance of"
-            f" {plural(d, 'feature')} but has {n}; add items that occur in no comparison, name"
-            " some with covariance_items=, or use method='pooled'."
+            Setting("method", "split")
+            + f" needs at least {d + 3} items for the covariance of {plural(d, 'feature')} but has"
+            f" {n}",
+            [
+                "add items that occur in no comparison",
+                "name some with " + Setting("covariance_items"),
+                "use " + Setting("method", "pooled"),
+            ],
         )

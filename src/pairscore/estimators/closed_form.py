@@ -51,6 +51,7 @@ from pairscore.estimators.random_pairs import pairing_note, pairing_of_data
 from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak, ridge_penalty
 from pairscore.estimators.separation import closed_recession, parameter_names, separation_note
 from pairscore.estimators.settings import Settings
+from pairscore.messages import Setting
 
 SMALLEST_GUARD = 0.05  # share of a closed form that is never taken for overfitting
 
@@ -365,9 +366,9 @@ def scale_notes(converged: bool) -> list[Note]:
         return []
     text = (
         "the scale of the scores was not found to full precision, so probabilities and intervals"
-        " may be off; use method='mle'."
+        " may be off"
     )
-    return [NotConvergedWarning(text)]
+    return [NotConvergedWarning(text, "use " + Setting("method", "mle"))]
 
 
 def side_basis(data: FitData, penalty: np.ndarray) -> Basis:

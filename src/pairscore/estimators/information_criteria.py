@@ -11,6 +11,7 @@ from pairscore.core.ties import TieRule
 from pairscore.errors import NoLikelihoodError, NotConvergedWarning, SeparationWarning
 from pairscore.estimators.agreement import differences_along
 from pairscore.estimators.fit_data import FitData
+from pairscore.messages import Piece, Setting, either
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 # why a fit is at the maximum of no likelihood, and what to do about it
 ROUNDING = 1e-12  # of a sum of amounts
+CLOSED_FORM = "a closed form maximises no likelihood"
 NO_MAXIMUM = "the comparisons are separated, so that the likelihood has no maximum"
 RIDGE = "the ridge keeps the coefficients from the maximum"
 SLOPES = "the slopes of judges are shrunk towards 1"
@@ -27,15 +29,17 @@ WEIGHTS = "weights are not counts of comparisons"
 HALF_WINS = "ties as half wins have a quasi-likelihood only"
 NOT_REACHED = "the fit did not reach the maximum"
 CRITERIA = ("loglik", "deviance", "df_model", "aic", "bic")
-REMEDIES = {
+REMEDIES: dict[str, Piece] = {
     NO_MAXIMUM: "fit fewer parameters, or add comparisons",
-    RIDGE: "fit with l2=0",
-    SLOPES: "fit with judge_slopes=False",
-    SIDES: "fit with side_effect=True",
-    ITEM_EFFECTS: "fit with item_effects=False",
+    CLOSED_FORM: "fit with " + Setting("method", "mle"),
+    RIDGE: "fit with " + Setting("l2", 0),
+    SLOPES: "fit without " + Setting("judge_slopes"),
+    SIDES: "fit with " + Setting("side_effect", True),
+    ITEM_EFFECTS: "fit without " + Setting("item_effects"),
     WEIGHTS: "give counts in the column 'count', or leave the weights out",
-    HALF_WINS: "fit with ties='davidson', 'rao-kupper' or 'drop'",
-    NOT_REACHED: "raise max_iter",
+    HALF_WINS: "fit with "
+    + either([Setting("ties", rule) for rule in ("davidson", "rao-kupper", "drop")]),
+    NOT_REACHED: "raise " + Setting("max_iter"),
 }
 
 
@@ -63,11 +67,12 @@ class Likelihood:
         """Plain values, from which it can be made again."""
         return vars(self) | {"data": self.data_hash}
 
-    def refuse_none(self, what: str = "there is no log-likelihood") -> None:
+    def refuse_none(self, what: Piece = "there is no log-likelihood") -> None:
         """Say in a sentence why there is none, or nothing that needs one, and what to do."""
         if self.value is None:
-            remedy = REMEDIES.get(self.reason, "fit with method='mle'")
-            raise NoLikelihoodError(f"{what}, because {self.reason}; {remedy}.")
+            # the reason in a model file of before may be worded in another way
+            remedy = REMEDIES.get(self.reason, REMEDIES[CLOSED_FORM])
+            raise NoLikelihoodError(what + f", because {self.reason}", remedy)
 
     @property
     def loglik(self) -> float:
@@ -146,7 +151,7 @@ def no_likelihood(result: "Estimate", outcomes: set[int], has_weights: bool) -> 
     settings = result.settings
     kinds = [type(note) for note in result.notes]
     if settings.method != "mle":
-        return f"method={settings.method!r} is a closed form, which maximises no likelihood"
+        return CLOSED_FORM
     one_sided = settings.side_effect and (outcomes <= {1} or outcomes <= {-1})
     checks = {
         NO_MAXIMUM: any(issubclass(kind, SeparationWarning) for kind in kinds) or one_sided,

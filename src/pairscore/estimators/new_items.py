@@ -26,6 +26,7 @@ from pairscore.display import plural
 from pairscore.errors import ManyFeaturesWarning
 from pairscore.estimators.agreement import score_differences
 from pairscore.estimators.closed_form_errors import residual_factors
+from pairscore.messages import Setting
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
@@ -80,16 +81,16 @@ def many_features_note(
     n_features: int, n_items: int, expected: NewItems, agreement: float, chooses_ridge: bool
 ) -> "Note":
     """What is said where new items do far worse than the items of the fit."""
-    remedy = "use fewer features or compare more items"
-    if not chooses_ridge:
-        remedy = "choose a ridge with l2='auto', or use fewer features"
+    other = (
+        "compare more items" if chooses_ridge else "choose a ridge with " + Setting("l2", "auto")
+    )
     text = (
         f"{plural(n_features, 'feature', verb='is')} many for {plural(n_items, 'compared item')}:"
         f" the score predicts {agreement:.1%} of the decided comparisons of the fit correctly,"
         f" but only about {expected.accuracy:.1%} of those between new items (log-loss"
-        f" {expected.log_loss:.2f}; a coin has 50% and {COIN_LOSS:.2f}); {remedy}."
+        f" {expected.log_loss:.2f}; a coin has 50% and {COIN_LOSS:.2f})"
     )
-    return ManyFeaturesWarning(text)
+    return ManyFeaturesWarning(text, [other, "use fewer features"])
 
 
 def expect_of_new_items(

@@ -11,6 +11,7 @@ from pairscore.core.moments import Moments
 from pairscore.core.significance import chi_square_p
 from pairscore.core.whitening import whitening_basis
 from pairscore.errors import PairsNotRandomWarning
+from pairscore.messages import Setting
 
 if TYPE_CHECKING:
     from pairscore.estimators.estimate import Note
@@ -167,9 +168,10 @@ def _pairing(
 
 def pairing_note(pairing: Pairing, method: str) -> "list[Note]":
     """What a closed form that takes pairs for random ones says of others."""
-    text = f"{pairing.in_words} method={method!r} assumes random pairs; use 'paired' or 'mle'."
-    is_right = method == "paired" or pairing.looks_random
-    return [] if is_right else [PairsNotRandomWarning(text)]
+    if method == "paired" or pairing.looks_random:
+        return []
+    problem = f"{pairing.in_words} " + Setting("method", method) + " assumes random pairs"
+    return [PairsNotRandomWarning(problem, "use 'paired' or 'mle'")]
 
 
 def _smallest_seen(r: int, variance: float) -> float:

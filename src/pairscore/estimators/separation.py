@@ -49,6 +49,7 @@ from pairscore.errors import SeparatedFeaturesWarning
 from pairscore.estimators.fit_data import Cut, FitData, Gains, Selection, parameter_units
 from pairscore.estimators.ridge import SEPARATION_L2, WEAK_L2
 from pairscore.estimators.table_data import memory_of
+from pairscore.messages import Piece, Setting
 
 if TYPE_CHECKING:
     from pairscore.estimators.estimate import Note
@@ -165,20 +166,22 @@ def separation_note(names: list[str]) -> "Note":
 
     ``names`` are those of the coefficients that have a part in it.
     """
-    one, on_ties = len(names) == 1, ""
-    remedy = "swap some sides" if names == [SIDE] else "compare more items that are close"
-    if TIE in names:
-        on_ties, remedy = " and on the tie parameter", f"{remedy}, use ties='half'"
+    one = len(names) == 1
+    on_ties = " and on the tie parameter" if TIE in names else ""
+    remedies: list[Piece] = [
+        "swap some sides" if names == [SIDE] else "compare more items that are close",
+        *(["use " + Setting("ties", "half")] if TIE in names else []),
+        "to choose your own ridge, give " + Setting("l2") + f" above {WEAK_L2:g}",
+    ]
     text = (
         f"{SEPARATED}, so the comparisons do not say how large"
         f" {first_few(map(repr, names), 10)} {'is' if one else 'are'}:"
         f" {'its interval is' if one else 'their intervals are'} open at one end or both, there is"
         f" no p-value, and {'its value is' if one else 'their values are'} held by a ridge of"
-        f" l2={SEPARATION_L2:g} (a normal prior with standard deviation 2.5 on standardised"
-        f" coefficients{on_ties});"
-        f" {remedy}, or set l2 above {WEAK_L2:g} to choose your own ridge."
+        f" {SEPARATION_L2:g} (a normal prior with standard deviation 2.5 on standardised"
+        f" coefficients{on_ties})"
     )
-    return SeparatedFeaturesWarning(text)
+    return SeparatedFeaturesWarning(text, remedies)
 
 
 MOST_ROWS = 500  # explained comparisons that are kept, those that are the least certain first

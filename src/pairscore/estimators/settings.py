@@ -16,8 +16,9 @@ from pairscore.choices import (
     TIE_RULES,
 )
 from pairscore.core.links import Link, Logit, get_link
-from pairscore.display import first_few, shown
+from pairscore.display import shown
 from pairscore.errors import PairscoreError
+from pairscore.messages import Piece, Setting, Value, either
 
 LONGEST_TEXT = 200  # characters of a title
 
@@ -41,68 +42,68 @@ def _is_number(value: Any, low: float, high: float) -> bool:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Parameter:
     """A parameter of ``RankRegression``: default, test of a value, and what to use instead."""
 
     default: Any
     allows: Callable[[Any], bool]
-    remedy: str
+    remedy: Piece
 
 
-def _words(default: str, words: tuple[str, ...]) -> Setting:
-    remedy = f"one of {first_few(map(repr, words))}"
-    return Setting(default, lambda value: _is_word(value, words), remedy)
+def _words(default: str, words: tuple[str, ...]) -> Parameter:
+    remedy = either([Value(word) for word in words])
+    return Parameter(default, lambda value: _is_word(value, words), remedy)
 
 
-def _flag(default: bool = False) -> Setting:
-    return Setting(default, _is_flag, "True or False")
+def _flag(default: bool = False) -> Parameter:
+    return Parameter(default, _is_flag, Value(True) + " or " + Value(False))
 
 
 SETTINGS = {
     "missing": _words("refuse", MISSING_RULES),
     "method": _words("mle", METHODS),
-    "link": Setting("logit", lambda value: True, "a link"),  # get_link says what is wrong with it
-    "inference": Setting(
+    "link": Parameter("logit", lambda value: True, "a link"),  # get_link says what is wrong with it
+    "inference": Parameter(
         "auto",
         lambda value: value is None or _is_word(value, (*INFERENCES, NO_INFERENCE)),
-        "'auto', 'items', 'items+judges', 'model' or None",
+        either([Value(one) for one in ("auto", "items", "items+judges", "model", None)]),
     ),
     "judge_slopes": _flag(),
-    "context": Setting(
+    "context": Parameter(
         None,
         lambda value: value is None or _are_names(value),
-        "a list of column names of the votes, or None",
+        "a list of column names of the comparisons, or " + Value(None),
     ),
     "ties": _words("half", TIE_RULES),
-    "l2": Setting(
+    "l2": Parameter(
         0.0,
         lambda value: _is_number(value, 0, np.finfo(float).max) or _is_word(value, RIDGES),
-        "a number that is not negative, 'auto' or 'auto-known'",
+        either(["a number that is not negative", Value("auto"), Value("auto-known")]),
     ),
-    "shrinkage": Setting(
+    "shrinkage": Parameter(
         None,
         lambda value: value is None or _is_number(value, 0, 1) or _is_word(value, SHRINKAGES),
-        "None, a number from 0 to 1, 'ledoit-wolf' or 'oas'",
+        either([Value(None), "a number from 0 to 1", Value("ledoit-wolf"), Value("oas")]),
     ),
-    "side_effect": Setting(
+    "side_effect": Parameter(
         False,
         lambda value: _is_flag(value) or _is_word(value, ("judges",)),
-        "True, False or 'judges'",
+        either([Value(True), Value(False), Value("judges")]),
     ),
-    "item_effects": Setting(
+    "item_effects": Parameter(
         False,
         lambda value: _is_flag(value) or _is_word(value, ("auto",)),
-        "True, False or 'auto'",
+        either([Value(True), Value(False), Value("auto")]),
     ),
-    "max_iter": Setting(
+    "max_iter": Parameter(
         100,
         lambda value: _is_number(value, 1, 10**9) and int(value) == value,
         "a whole number from 1",
     ),
-    "tol": Setting(1e-9, lambda value: _is_number(value, 0, 1), "a number from 0 to 1"),
-    "n_jobs": Setting(None, lambda value: True, "a number"),  # Workers say what is wrong with it
+    "tol": Parameter(1e-9, lambda value: _is_number(value, 0, 1), "a number from 0 to 1"),
+    "n_jobs": Parameter(None, lambda value: True, "a number"),  # Workers say what is wrong with it
 }
-DEFAULTS = {name: setting.default for name, setting in SETTINGS.items()}
+DEFAULTS = {name: parameter.default for name, parameter in SETTINGS.items()}
 
 
 @dataclass(frozen=True)
@@ -183,10 +184,10 @@ class Wording:
     def __post_init__(self) -> None:
         for name, text in vars(self).items():
             if not isinstance(text, str):
-                raise PairscoreError(f"{name} is {shown(text)}; give it as text.")
+                raise PairscoreError(Setting(name) + f" is {shown(text)}", "give it as text")
             if len(text) > LONGEST_TEXT:
                 raise PairscoreError(
-                    f"{name} has {len(text):,} characters; use {LONGEST_TEXT} at most."
+                    Setting(name) + f" has {len(text):,} characters", f"use {LONGEST_TEXT} at most"
                 )
             # lines and several blanks would break tables that the text stands in
             object.__setattr__(self, name, " ".join(text.split()))
@@ -230,9 +231,11 @@ def check_settings(**given: Any) -> Settings:
     with another, is refused in a sentence.
     """
     given = DEFAULTS | given
-    for name, setting in SETTINGS.items():
-        if not setting.allows(given[name]):
-            raise PairscoreError(f"{name} is {shown(given[name])}; use {setting.remedy}.")
+    for name, parameter in SETTINGS.items():
+        if not parameter.allows(given[name]):
+            raise PairscoreError(
+                Setting(name) + f" is {shown(given[name])}", "use " + parameter.remedy
+            )
     settings = make_settings(given)
     _refuse_what_does_not_go_together(settings)
     return settings
@@ -266,21 +269,29 @@ def _refuse_what_does_not_go_together(settings: Settings) -> None:
     method = settings.method
     if method == "mle" and settings.shrinkage is not None:
         raise PairscoreError(
-            "shrinkage acts on the covariance of a closed form, and method='mle' has none; use l2,"
-            " or another method."
+            Setting("shrinkage")
+            + " acts on the covariance of a closed form, and "
+            + Setting("method", "mle")
+            + " has none",
+            ["use " + Setting("l2"), "use another method"],
         )
     if method != "mle" and (settings.item_effects or settings.choose_item_effects):
         value = True if settings.item_effects else "auto"
         raise PairscoreError(
-            f"item_effects={value!r} adds effects of items to the likelihood, and"
-            f" method={method!r} has none; use method='mle'."
+            Setting("item_effects", value)
+            + " adds effects of items to the likelihood, and "
+            + Setting("method", method)
+            + " has none",
+            "use " + Setting("method", "mle"),
         )
     if method != "mle" and settings.by_comparison:
         raise PairscoreError(
             "judges, context and ties as a parameter are fitted by maximum likelihood, and the"
-            f" method is {method!r}; use method='mle'."
+            f" method is {method!r}",
+            "use " + Setting("method", "mle"),
         )
     if settings.ties == "davidson" and not isinstance(settings.link, Logit):
         raise PairscoreError(
-            "ties='davidson' belongs to the logit link; use ties='rao-kupper', which takes any."
+            Setting("ties", "davidson") + " belongs to the logit link",
+            "use " + Setting("ties", "rao-kupper") + ", which takes any",
         )

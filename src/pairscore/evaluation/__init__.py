@@ -11,5 +11,6 @@ Start with ``compare``.
     residuals        which comparisons and items a model does not explain
     influence        on which items a model hangs
 
-Imports: display, errors, choices, records, parallel, data, core, estimators, effects, model.
+Imports: display, errors, choices, records, parallel, data, core, estimators, effects, model,
+messages.
 """

@@ -13,8 +13,9 @@ import numpy as np
 
 from pairscore.core.significance import chi_square_p, p_in_words
 from pairscore.display import first_few, html_text
-from pairscore.errors import PairscoreError
+from pairscore.errors import CallError, PairscoreError
 from pairscore.estimators.information_criteria import NO_MAXIMUM, Likelihood, kept_likelihood
+from pairscore.messages import Action, Message, Setting
 from pairscore.model.categories import shown_coefficients
 from pairscore.model.contrasts import TEST_REMEDIES, JointTest, wald_test
 from pairscore.model.fit import Fit
@@ -28,9 +29,9 @@ TOO_SMALL = (
     "Comparisons that share an item are not independent, so the p-value of the likelihood ratio is"
     " too small where features do not explain the items fully; go by Wald's test."
 )
-BOTH_PLAIN = (
-    "Both tests take comparisons for independent; fit with inference='items' for a test that allows"
-    " for shared items."
+BOTH_PLAIN = Message.of(
+    "Both tests take comparisons for independent",
+    "fit with " + Setting("inference", "items") + " for a test that allows for shared items",
 )
 
 
@@ -137,9 +138,9 @@ def _fit_of(model: Any) -> Fit:
     from sklearn.utils.validation import check_is_fitted
 
     if not isinstance(model, RankRegression):
-        raise PairscoreError(
-            f"anova takes two fitted RankRegression models, and one is {type(model).__name__}; give"
-            " the smaller model first."
+        raise CallError(
+            f"anova takes two fitted RankRegression models, and one is {type(model).__name__}",
+            "give the smaller model first",
         )
     check_is_fitted(model)
     return model.result_
@@ -158,18 +159,25 @@ def _refuse_other_settings(small: Fit, large: Fit) -> None:
     for name in SAME_SETTINGS:
         if getattr(small.settings, name) != getattr(large.settings, name):
             raise PairscoreError(
-                f"the models are not nested: they have different settings of {name}; fit both with"
-                " the same."
+                "the models are not nested: they have different settings of " + Setting(name),
+                "fit both with the same",
             )
     if small.settings.method != "mle" or max(small.l2, large.l2) > 0:
         raise PairscoreError(
-            "anova compares models fitted with method='mle' and l2=0, and these are not; fit both"
-            " so, or use compare, which takes any models."
+            "anova compares models fitted with "
+            + Setting("method", "mle")
+            + " and "
+            + Setting("l2", 0)
+            + ", and these are not",
+            ["fit both so", "use " + Action("compare") + ", which takes any models"],
         )
     if _has_random_effects(small) != _has_random_effects(large):
         raise PairscoreError(
-            "only one of the models has item effects; fit both with the same item_effects, or use"
-            " item_effects='auto', which tests for them."
+            "only one of the models has item effects",
+            [
+                "fit both with the same " + Setting("item_effects"),
+                "use " + Setting("item_effects", "auto") + ", which tests for them",
+            ],
         )
 
 
@@ -240,7 +248,6 @@ def _what_to_go_by(large: Fit, wald: JointTest | None) -> str:
     if wald is None or _has_abilities(large) or large.n_items is None:
         return ""
     if np.isnan(wald.p):
-        return (
-            f"The likelihood ratio takes comparisons for independent; {TEST_REMEDIES[wald.note]}."
-        )
-    return TOO_SMALL if wald.covariance in ITEM_ROBUST else BOTH_PLAIN
+        independent = "The likelihood ratio takes comparisons for independent"
+        return str(Message.of(independent, TEST_REMEDIES[wald.note]))
+    return TOO_SMALL if wald.covariance in ITEM_ROBUST else str(BOTH_PLAIN)

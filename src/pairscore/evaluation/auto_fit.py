@@ -11,7 +11,6 @@ estimated variance shrinks them is tried in place of the ridge and of item effec
 """
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +20,7 @@ from pairscore.choices import USES
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.splitters import set_covariance_items
 from pairscore.display import html_text, plural, text_table, word_list
-from pairscore.errors import PairscoreError, PairscoreWarning
+from pairscore.errors import PairscoreError, PairscoreWarning, one_of
 from pairscore.estimators.settings import DEFAULTS
 from pairscore.evaluation.held_out import (
     HeldOutTests,
@@ -33,6 +32,7 @@ from pairscore.evaluation.settings_search import (
     setting_in_words,
     try_settings,
 )
+from pairscore.messages import Setting, Words, in_python
 from pairscore.model.regression import RankRegression
 from pairscore.parallel import Progress, Workers, nobody
 from pairscore.records import plain
@@ -86,8 +86,7 @@ def auto_fit(
     if unknown:
         known = f"the settings of a model are {', '.join(map(repr, DEFAULTS))}."
         raise PairscoreError(f"there is no setting {unknown[0]!r}; {known}")
-    if use not in (None, *USES):
-        raise PairscoreError(f"use is {use!r}; use {', '.join(map(repr, USES))} or None.")
+    one_of(use, "use", (*USES, None))
     if y is not None and not isinstance(X, Comparisons):
         context = settings.get("context") or ()
         missing = settings.get("missing", "refuse")
@@ -119,8 +118,8 @@ def _use(data: Comparisons, use: str | None) -> str:
         return use or ("known" if data.compared.all() else "new")
     if use == "new":
         raise PairscoreError(
-            "use is 'new', but without features nothing is known of new items; leave it out, or"
-            " give a table of items with features."
+            Setting("use", "new") + " needs features: without them nothing is known of new items",
+            ["leave it out", "give a table of items with features"],
         )
     return "known"
 
@@ -168,7 +167,7 @@ class Choice:
         if any(trial.effects_test is not None and trial.gain.value == 0 for trial in steps):
             words += " Item effects were seen in all comparisons together, but not in the trials."
         if ratio < 1:
-            first = "first possible" if self.trials[0].reason else "plain"
+            first = "first possible" if self.trials[0].reason is not None else "plain"
             words += f" Its log-loss is about {1 - ratio:.1%} below that of the {first} model."
         return words
 
@@ -190,7 +189,7 @@ class Choice:
         n = plural(self.n_tested, "held-out comparison", ",")
         return f"Models on {n} ({TESTED[self.use]}); ± one standard error"
 
-    def _rows(self, reworded: Callable[[str], str] = str) -> list[tuple[Any, ...]]:
+    def _rows(self, words: Words = in_python) -> list[tuple[Any, ...]]:
         """Name, log-loss, gain and verdict of every trial."""
         names = [trial.name for trial in self.trials]
         return [
@@ -198,15 +197,17 @@ class Choice:
                 f"{name}, again" if name in names[:number] else name,
                 "" if np.isnan(trial.loss.value) or np.isfinite(trial.gain.value) else trial.loss,
                 "" if np.isnan(trial.gain.value) else trial.gain,
-                trial.verdict + (f": {reworded(trial.reason)}" if trial.reason else ""),
+                trial.verdict
+                if trial.reason is None
+                else f"{trial.verdict}: {trial.reason.worded(words)}",
             )
             for number, (name, trial) in enumerate(zip(names, self.trials, strict=True))
         ]
 
-    def text(self, reworded: Callable[[str], str] = str) -> str:
-        """The table of trials and the choice; reasons may be ``reworded``."""
+    def text(self, words: Words = in_python) -> str:
+        """The table of trials and the choice, in the words of a front end."""
         header = ("", "log-loss", "lower by", "")
-        table = text_table(header, self._rows(reworded), "  {:<}  {:>}  {:>}  {:<}")
+        table = text_table(header, self._rows(words), "  {:<}  {:>}  {:>}  {:<}")
         return "\n".join([self._head, table, self.in_words])
 
     __repr__ = __str__
@@ -233,7 +234,7 @@ class Choice:
                         "gain_std_error": trial.gain.std_error,
                         "kept": trial.kept,
                         "verdict": trial.verdict,
-                        "reason": trial.reason,
+                        "reason": "" if trial.reason is None else str(trial.reason),
                     }
                     for trial in self.trials
                 ],

@@ -20,9 +20,10 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.display import first_few, html_text, plural, text_table
-from pairscore.errors import PairscoreError
+from pairscore.errors import CallError, PairscoreError, Worded, one_of
 from pairscore.evaluation.held_out import assign_pairs, linking, split_comparisons
 from pairscore.evaluation.measures import DIGITS, MEASURES, MeasuredComparisons, Score
+from pairscore.messages import Message, Setting, Words, in_python
 from pairscore.parallel import Progress, Workers, nobody
 from pairscore.records import plain, row_records
 
@@ -204,7 +205,7 @@ class ModelComparison:
         suggest, because both are tested on the same comparisons.
     shared : str
         What dependent comparisons share: ``"items"`` or ``"groups"``.
-    notes : tuple of str
+    notes : tuple of Message
         What the fits warned of.
     only_known : bool
         Whether no item was held out, because some model knows nothing of new ones.
@@ -216,7 +217,7 @@ class ModelComparison:
     std_errors: np.ndarray
     difference_errors: np.ndarray
     shared: str
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
     only_known: bool = False
 
     # -- one number
@@ -308,13 +309,18 @@ class ModelComparison:
         return untested.strip()
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, words: Words = in_python) -> str:
+        """The tables and what they say, in the words of a front end."""
         lines = [self._title]
         kinds = ["train-train"] if self.only_known else KINDS
         for kind in kinds:
             lines += ["", self._heading(kind)]
             if self.counts[kind].n_comparisons:
                 lines.append(self._table(kind))
-        return "\n".join([*lines, "", self.in_words, *(f"Warning: {note}" for note in self.notes)])
+        notes = [f"Warning: {note.worded(words)}" for note in self.notes]
+        return "\n".join([*lines, "", self.in_words, *notes])
 
     __repr__ = __str__
 
@@ -324,7 +330,7 @@ class ModelComparison:
         columns = {"tested on": [KINDS[kind] for kind, _ in rows], "model": [n for _, n in rows]}
         for measure, head in HEADS.items():
             columns[head] = [str(self.score(name, kind, measure)) for kind, name in rows]
-        return html_text(self._title, (), columns, [self.in_words], self.notes)
+        return html_text(self._title, (), columns, [self.in_words], map(str, self.notes))
 
     @property
     def _title(self) -> str:
@@ -401,17 +407,15 @@ class ModelComparison:
                 "errors_allow_for_shared": self.shared,
                 "scores": row_records(self.to_columns()),
                 "in_words": self.in_words,
-                "warnings": self.notes,
+                "warnings": [*map(str, self.notes)],
             }
         )
 
 
 def _index(kind: str, measure: str) -> tuple[int, int]:
     """Where a kind and a measure stand in the arrays of a comparison."""
-    if kind not in KINDS:
-        raise PairscoreError(f"kind is {kind!r}; use {', '.join(map(repr, KINDS))}.")
-    if measure not in MEASURES:
-        raise PairscoreError(f"measure is {measure!r}; use {', '.join(map(repr, MEASURES))}.")
+    one_of(kind, "kind", KINDS)
+    one_of(measure, "measure", MEASURES)
     return list(KINDS).index(kind), list(MEASURES).index(measure)
 
 
@@ -424,9 +428,9 @@ def _models_by_name(models: Any) -> dict[str, Any]:
     Settings are only used where classes do not tell the models apart.
     """
     if not isinstance(models, dict | list | tuple) or len(models) == 0:
-        raise PairscoreError(
-            f"models is {models!r}; give a dict from name to estimator, or a list of estimators,"
-            " with at least one."
+        raise CallError(
+            Setting("models") + f" is {models!r}",
+            "give a dict from name to estimator, or a list of estimators, with at least one",
         )
     named = models if isinstance(models, dict) else _name_models(models)
     for name, model in named.items():
@@ -435,9 +439,9 @@ def _models_by_name(models: Any) -> dict[str, Any]:
                 f"a model is called {name!r}; give text as the name of every model."
             )
         if not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
-            raise PairscoreError(
-                f"the model {name!r} is a {type(model).__name__} and lacks fit or predict_proba;"
-                " give estimators with both."
+            raise CallError(
+                f"the model {name!r} is a {type(model).__name__} and lacks fit or predict_proba",
+                "give estimators with both",
             )
     return named
 
@@ -462,9 +466,9 @@ def _item_folds(cv: Any) -> ItemKFold:
     if cv is None or (isinstance(cv, int | np.integer) and not isinstance(cv, bool)):
         return ItemKFold(5 if cv is None else int(cv))
     if not isinstance(cv, ItemKFold):
-        raise PairscoreError(
-            f"cv is {cv!r}, but models are compared on held-out items; use ItemKFold or a number of"
-            " folds."
+        raise CallError(
+            Setting("cv") + f" is {cv!r}, but models are compared on held-out items",
+            "use ItemKFold or a number of folds",
         )
     return cv
 
@@ -473,7 +477,9 @@ def _comparisons(X: Any, y: Any, models: dict[str, Any]) -> Comparisons:
     """The comparisons that count for something, with the context that some model needs."""
     if not isinstance(X, Comparisons):
         if y is None:
-            raise PairscoreError("y is missing: give votes with the items, or Comparisons.")
+            raise CallError(
+                Setting("y") + " is missing", "give comparisons with the items, or Comparisons"
+            )
         X, y = _read(X, y, models)
     data = X if y is None else X.with_outcome(y)
     data = data if np.all(data.amount > 0) else data[data.amount > 0]
@@ -494,7 +500,8 @@ def _read(items: Any, votes: Any, models: dict[str, Any]) -> tuple[Comparisons, 
     if len(fills) > 1:
         raise PairscoreError(
             "the models fill in missing values in different ways, but must be compared on the"
-            " same items; give all of them the same missing=."
+            " same items",
+            "give all of them the same " + Setting("missing"),
         )
     missing = fills.pop() if fills else "refuse"
     return Comparisons.from_frames(items, votes, context=context, missing=missing)
@@ -515,7 +522,7 @@ class Predictions:
     fold: np.ndarray
     n_new: np.ndarray
     probabilities: np.ndarray
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
 
     def with_new_items(
         self, n_new: int, data: Comparisons
@@ -566,11 +573,13 @@ def _fit_and_predict(
         with warnings.catch_warnings(record=True) as caught, one_blas_thread:
             probability = left_probability(model, train, test)
     except Exception as error:  # a model may be anything and fail in any way
-        ours = isinstance(error, PairscoreError)
-        reason = str(error) if ours else f"{type(error).__name__}: {error}"
+        if isinstance(error, PairscoreError):
+            reason = error.message
+        else:
+            reason = Message.of(f"{type(error).__name__}: {error}")
         raise PairscoreError(
-            f"the model {name!r} failed in {fold}"
-            f" ({plural(len(train), 'training comparison')}): {reason}"
+            f"the model {name!r} failed in {fold} ({plural(len(train), 'training comparison')}): "
+            + reason
         ) from error
     return probability, [(name, fold, warning) for warning in caught]
 
@@ -612,14 +621,18 @@ def _weight_parameter(model: Any) -> str | None:
     return "sample_weight" if is_sklearn and has_fit_parameter(model, "sample_weight") else None
 
 
-def _notes(caught: list[tuple[str, str, Any]], n_folds: int) -> tuple[str, ...]:
+def _notes(caught: list[tuple[str, str, Any]], n_folds: int) -> tuple[Message, ...]:
     """What fits warned of: once for each model and kind of warning, as in the first such fold."""
-    texts: dict[tuple[str, type], dict[str, str]] = {}
+    warned: dict[tuple[str, type], dict[str, Message]] = {}
     for name, fold, warning in caught:
-        texts.setdefault((name, warning.category), {}).setdefault(fold, str(warning.message))
+        said = warning.message
+        message = said.message if isinstance(said, Worded) else Message.of(str(said))
+        warned.setdefault((name, warning.category), {}).setdefault(fold, message)
     return tuple(
-        f"{name!r} in {len(by_fold)} of {n_folds} folds: {next(iter(by_fold.values()))}"
-        for (name, _), by_fold in texts.items()
+        Message.of(
+            f"{name!r} in {len(by_fold)} of {n_folds} folds: " + next(iter(by_fold.values()))
+        )
+        for (name, _), by_fold in warned.items()
     )
 
 

@@ -19,6 +19,7 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.evaluation.measures import MeasuredComparisons, Score, log_loss
+from pairscore.messages import Message
 from pairscore.model.fit import Fit
 from pairscore.model.fit_comparisons import fit_comparisons
 from pairscore.model.predict import outcome_probabilities
@@ -116,7 +117,7 @@ class HeldOutTests:
         tested = MeasuredComparisons.of(self.data[once], np.zeros(len(once), dtype=int))
         return round(float(tested.count[tested.outcome != 0].sum()))
 
-    def measure(self, settings: dict[str, Any]) -> tuple[HeldOutLoss | None, str]:
+    def measure(self, settings: dict[str, Any]) -> tuple[HeldOutLoss | None, Message | None]:
         """The held-out loss of a model with these settings, or the reason why there is none."""
         checked = check_settings(**settings | {"inference": None})
         takes_long = checked.item_effects and self.data.items.values.shape[1] > 0
@@ -134,9 +135,9 @@ class HeldOutTests:
         try:
             chances, ridges = zip(*self.workers.each(jobs, in_threads=True), strict=True)
         except PairscoreError as error:
-            return None, str(error)
+            return None, error.message
         self.ridges.update((key, ridge) for key, ridge in zip(keys, ridges, strict=True) if ridge)
-        return self.loss(list(chances)), ""
+        return self.loss(list(chances)), None
 
     def gain(self, before: HeldOutLoss, after: HeldOutLoss) -> Score:
         """How much lower the loss of the second model is, on the comparisons that tested both."""

@@ -17,6 +17,7 @@ from pairscore.display import html_text, text_table
 from pairscore.errors import PairscoreError
 from pairscore.estimators.information_criteria import NO_MAXIMUM, kept_likelihood
 from pairscore.evaluation.residuals import MOST_SHOWN, blocks, named_columns, result_of
+from pairscore.messages import Action, Setting
 from pairscore.model.fit import Fit
 from pairscore.model.predict import score_differences
 from pairscore.model.regression import RankRegression
@@ -109,8 +110,13 @@ def influence(model: RankRegression) -> Influence:
     has_law = settings.item_effects and not settings.free_abilities
     if settings.method != "mle" or has_law or settings.judge_slopes:
         raise PairscoreError(
-            "influence is for method='mle', without item_effects and judge_slopes; fit such a model"
-            " to the same comparisons."
+            "influence is for "
+            + Setting("method", "mle")
+            + ", without "
+            + Setting("item_effects")
+            + " and "
+            + Setting("judge_slopes"),
+            "fit such a model to the same comparisons",
         )
     likelihood = kept_likelihood(fit.likelihood)
     if likelihood.reason == NO_MAXIMUM:
@@ -167,7 +173,8 @@ def _influence_on_abilities(fit: Fit, data: Comparisons) -> Influence:
     if float(np.sum(np.diff(met).astype(float) ** 3)) > MOST_WORK:
         raise PairscoreError(
             f"the influence of {n} items on each other would take too long, because each met many"
-            " others; look at residuals(model).by_item, or fit to fewer items."
+            " others",
+            ["look at " + Action("residuals") + " by item", "fit to fewer items"],
         )
     dfbeta = np.full((n, len(V)), np.nan)
     for i in range(n):

@@ -20,9 +20,10 @@ from scipy.special import xlogy
 
 from pairscore.core.ties import TINY, TieRule
 from pairscore.data.comparisons import Comparisons
-from pairscore.display import first_few, html_text, plural, shown, text_table
-from pairscore.errors import PairscoreError
+from pairscore.display import html_text, plural, text_table
+from pairscore.errors import CallError, PairscoreError, one_of
 from pairscore.estimators.information_criteria import HALF_WINS, kept_likelihood
+from pairscore.messages import Action, Setting
 from pairscore.model.fit import Fit
 from pairscore.model.predict import (
     difference_spread,
@@ -148,19 +149,18 @@ def residuals(
     kind : {"response", "pearson", "deviance", "standardised"}
         The last is for the comparisons of the fit, where it has a likelihood.
     """
-    if kind not in KINDS:
-        raise PairscoreError(f"kind is {shown(kind)}; use one of {first_few(map(repr, KINDS))}.")
+    one_of(kind, "kind", KINDS)
     fit = result_of(model, "residuals")
     if kind == "standardised" and data is not None:
         raise PairscoreError(
-            "standardised residuals are of the comparisons of the fit; leave data out, or use"
-            " kind='pearson'."
+            "standardised residuals are of the comparisons of the fit",
+            ["leave " + Setting("data") + " out", "use " + Setting("kind", "pearson")],
         )
     data = fit.comparisons_for("residuals") if data is None else data
     if not isinstance(data, Comparisons):
-        raise PairscoreError(
-            f"residuals are of Comparisons, and data is {type(data).__name__}; give the first of"
-            " what Comparisons.from_frames(items, votes) returns."
+        raise CallError(
+            "residuals are of Comparisons, and " + Setting("data") + f" is {type(data).__name__}",
+            "give the first of what " + Action("Comparisons.from_frames") + " returns",
         )
     data = model._comparisons(data.with_relative_weights())  # features by their names
     mean, variance = expected_outcomes(fit, data)
@@ -174,9 +174,9 @@ def result_of(model: Any, what: str) -> Fit:
     from sklearn.utils.validation import check_is_fitted
 
     if not isinstance(model, RankRegression):
-        raise PairscoreError(
-            f"{what} takes a fitted RankRegression, and this is {type(model).__name__}; of a"
-            " pipeline give the last step, pipe[-1]."
+        raise CallError(
+            f"{what} takes a fitted RankRegression, and this is {type(model).__name__}",
+            "of a pipeline give the last step",
         )
     check_is_fitted(model)
     return model.result_
@@ -246,7 +246,8 @@ def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
     """
     likelihood = kept_likelihood(fit.likelihood)
     if likelihood.reason != HALF_WINS:
-        likelihood.refuse_none("there are no standardised residuals (kind='pearson' has others)")
+        others = " (" + Setting("kind", "pearson") + " has others)"
+        likelihood.refuse_none("there are no standardised residuals" + others)
     rule = TieRule(fit.ties, fit.link)
     t = fit.tie_parameter or 0.0
     eta = score_differences(fit, data)

@@ -20,6 +20,7 @@ from pairscore.effects.item_effects import ItemEffectsTest
 from pairscore.errors import PairscoreError
 from pairscore.evaluation.held_out import HeldOutLoss, HeldOutTests
 from pairscore.evaluation.measures import Score
+from pairscore.messages import Message
 from pairscore.parallel import Progress, nobody
 
 IN_WORDS = {
@@ -60,7 +61,7 @@ class SettingsTrial:
     kept: bool
     loss: Score = UNKNOWN
     gain: Score = UNKNOWN
-    reason: str = ""
+    reason: Message | None = None
     effects_test: ItemEffectsTest | None = None
 
     @property
@@ -72,7 +73,7 @@ class SettingsTrial:
 
     @property
     def verdict(self) -> str:
-        if self.reason:
+        if self.reason is not None:
             return "not possible"
         if self.effects_test is not None and not self.effects_test.used:
             p = self.effects_test.p_value
@@ -137,7 +138,7 @@ class SettingsSearch:
     def add(self, more: dict[str, Any]) -> None:
         """Try to add settings, and keep them if held-out comparisons say so."""
         settings = self.kept | more
-        reason = next(filter(None, (_impossible(self.tests.data, name) for name in more)), "")
+        reason = next(filter(None, (_impossible(self.tests.data, name) for name in more)), None)
         test = None
         if self.has_features and "item_effects" in more and not reason:
             test, reason = self._test_item_effects(settings, is_alone=more == EFFECTS)
@@ -172,7 +173,7 @@ class SettingsSearch:
 
     def _test_item_effects(
         self, settings: dict[str, Any], is_alone: bool
-    ) -> tuple[ItemEffectsTest | None, str]:
+    ) -> tuple[ItemEffectsTest | None, Message | None]:
         """Whether items differ beyond their features in all comparisons; or why nobody can say.
 
         The test is made at a fit without effects. Where they are tried together with something that
@@ -181,14 +182,14 @@ class SettingsSearch:
         try:
             fit = self.tests.fit_all(settings | {"item_effects": "auto" if is_alone else True})
         except PairscoreError as error:
-            return None, str(error)
+            return None, error.message
         test = fit.item_effects_test
         if not is_alone:
             unseen = fit.item_effects is None or fit.item_effects.sigma2 == 0
-            return (ItemEffectsTest(estimate_is_zero=True) if unseen else None), ""
+            return (ItemEffectsTest(estimate_is_zero=True) if unseen else None), None
         assert test is not None
         self.effects_tests.append((settings, test))
-        return test, ""
+        return test, None
 
     def _judges_differ(self, settings: dict[str, Any]) -> bool:
         """Whether some judge is clearly less or more sharp than average, in all comparisons."""
@@ -301,7 +302,7 @@ def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator
         yield "judge_slopes", True
 
 
-def _impossible(data: Comparisons, name: str) -> str:
+def _impossible(data: Comparisons, name: str) -> Message | None:
     """Why a setting cannot be tried on these comparisons, whatever is held out of them; or nothing.
 
     With one winning side everywhere the effect of the side has no finite size.
@@ -310,14 +311,14 @@ def _impossible(data: Comparisons, name: str) -> str:
     right_won = bool(np.any(data.outcome == -1))
     if name == "side_effect" and left_won != right_won:
         side = "left" if left_won else "right"
-        return (
+        return Message.of(
             f"the {side} item won every decided comparison, so that an effect of the side"
-            " cannot be told from the items; if winners were always written there, name the two"
-            " columns winner and loser."
+            " cannot be told from the items",
+            "if winners were always written there, name the two columns winner and loser",
         )
     try:
         if name == "judge_slopes" and data.judge is not None:
             refuse_missing_judges(data.judge)
     except PairscoreError as error:
-        return str(error)
-    return ""
+        return error.message
+    return None

@@ -8,14 +8,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pairscore.display import did_you_mean, first_few
 from pairscore.errors import PairscoreError
 from pairscore.files.column_words import are_twins, role_of
 from pairscore.files.source import Kept, table_kind
 from pairscore.files.workbooks import column_names, open_workbook, sheets_of
-from pairscore.messages import Piece
+from pairscore.messages import Piece, Setting, Text
 
 ROLES = ("left", "right", "winner", "loser", "worse")
 
@@ -64,7 +64,7 @@ def choose_sheets(
     more = of_items is not None and both is None and not given and _has_comparisons(of_items)
     if of_items and items is None:
         items = _sheet_of_items(of_items, more or both is not None)
-    notes: list[str] = []
+    notes: list[_Note | None] = []
     votes: list[tuple[Any, str | None]] = []
     if of_items and more:  # beside those of the other files
         of_both = [sheet for sheet in of_items.sheets if sheet != items]
@@ -85,8 +85,8 @@ def choose_sheets(
         read = [sheet for file, sheet in votes if file is items_file and sheet]
         notes.append(_note(of_items, read, items))
     _refuse_absent(rest, votes_files)
-    for text in sorted(filter(None, notes), key=lambda text: " not read" not in text):
-        say(text)
+    for note in sorted(filter(None, notes), key=lambda note: not note.is_of_unread):
+        say(note.text)
     return ChosenSheets(items, votes, rest)
 
 
@@ -220,11 +220,18 @@ def says_who_won(names: Collection[str]) -> bool:
     return sum(any(role_of(name, [role]) for name in names) for role in ROLES) > 1
 
 
-def _note(book: _Book, votes: Sequence[str], items: str | None) -> str:
+class _Note(NamedTuple):
+    """What is said of a workbook; first of those of which something is not read."""
+
+    text: Text
+    is_of_unread: bool
+
+
+def _note(book: _Book, votes: Sequence[str], items: str | None) -> _Note | None:
     """What is read of a workbook with several sheets, after what is not."""
     unread = [sheet for sheet in book.sheets if sheet not in votes and sheet != items]
     if len(book.sheets) < 2:
-        return ""
+        return None
     parts = []
     if unread:
         is_one = len(unread) == 1
@@ -238,4 +245,5 @@ def _note(book: _Book, votes: Sequence[str], items: str | None) -> str:
         many = f"{len(votes)} sheets, " if len(votes) > 1 else ""
         of_votes = f"comparisons from {many}{', '.join(map(repr, votes))}"
         parts = [*parts[:-1], f"{parts[-1]}, {of_votes}"] if items else [*parts, of_votes]
-    return f"{book.file!r}: {'; '.join(parts)}; sheet= names those to read."
+    text = f"{book.file!r}: {'; '.join(parts)}; " + Setting("sheet") + " names those to read"
+    return _Note(text, bool(unread))

@@ -9,7 +9,7 @@ from pathlib import Path
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import scratch_folder
 from pairscore.files.source import CHUNK, MAX_LINE, Kept
-from pairscore.messages import Piece
+from pairscore.messages import Piece, Setting
 
 # what is guessed, in words
 OLDER = {
@@ -121,7 +121,7 @@ def as_utf8(
             if not encoding:
                 say(
                     f"{shown!r} is not UTF-8, and was read as {OLDER[actual]}; if names look wrong,"
-                    " name the encoding with encoding=."
+                    " name the encoding with " + Setting("encoding")
                 )
     with scratch_folder() as folder:
         copy = folder / "utf8"

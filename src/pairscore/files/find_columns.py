@@ -26,7 +26,7 @@ from pairscore.data.votes import (
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError
 from pairscore.files.column_words import AMOUNTS, are_twins, role_of, told_by
-from pairscore.messages import Piece
+from pairscore.messages import Piece, Setting, Text, either, join
 
 FEW_LEVELS = 6
 ORDER = ("left", "right", "winner", "loser", "judge", "weight", "count")
@@ -375,15 +375,24 @@ def missing_columns(
         )
     if named and others:
         return PairscoreError(
-            f"no column of the comparisons says clearly who won; perhaps {_as_roles(named)}, and"
-            f" winner= is one of {first_few(map(repr, others), 8)}: name it."
-            f"{_if_of_judges({name: votes[name] for name in others}, named)}"
+            "no column of the comparisons says clearly who won; perhaps "
+            + _as_roles(named)
+            + ", and "
+            + Setting("winner")
+            + f" is one of {first_few(map(repr, others), 8)}: name it."
+            + _if_of_judges({name: votes[name] for name in others}, named)
         )
     if named:
         return PairscoreError(
             f"{first_few(map(repr, named.values()))} have the ids of two items, and no column of"
-            " the comparisons says who won; if one of the two has the winners, name both with"
-            " winner= and loser=, else add a column winner."
+            " the comparisons says who won",
+            [
+                "if one of the two has the winners, name both with "
+                + Setting("winner")
+                + " and "
+                + Setting("loser"),
+                "add a column winner",
+            ],
         )
     if ranked := _columns_of_rankings(votes, ids or {}):
         return PairscoreError(
@@ -397,11 +406,13 @@ def missing_columns(
         ", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES)
     )
     by_words = {role: name for name in names if (role := role_of(name, ORDER[:5]))}
-    likely = f" Did you mean {_as_roles(by_words)}?" if by_words else ""
+    likely = " Did you mean " + _as_roles(by_words) + "?" if by_words else Text.of("")
     return PairscoreError(
         f"the comparisons have columns {first_few(map(repr, names), 8)}, and it is not clear"
-        f" which two have ids of the items; they need {layouts}."
-        f" Say which these are with left=, right= and winner=.{likely_layout(names) or likely}"
+        f" which two have ids of the items; they need {layouts}. Say which these are with "
+        + either([Setting(role) for role in ("left", "right", "winner")], " and ")
+        + "."
+        + (likely_layout(names) or likely)
     )
 
 
@@ -456,12 +467,9 @@ def _why_unclear(ids: Mapping[str | None, Rows], votes: Texts) -> str:
 class WinnerUnclearError(PairscoreError):
     """A column says who won or who lost, and it is for the user to say which; its name."""
 
-    def __init__(self, text: str, column: str = ""):
+    def __init__(self, problem: Piece, column: str = ""):
         self.column = column
-        super().__init__(text, column)
-
-    def __str__(self) -> str:
-        return str(self.args[0])
+        super().__init__(problem)
 
 
 def _won_or_lost(names: Collection[str]) -> PairscoreError:
@@ -469,14 +477,19 @@ def _won_or_lost(names: Collection[str]) -> PairscoreError:
     name = next((one for one in names if told_by(one) == "worse"), next(iter(names)))
     if told_by(name) == "worse":
         return WinnerUnclearError(
-            f"whether the items in {name!r} are to rank high or low is for you to say: give"
-            f" {name!r} as winner if they rank high (such as the most severe cases), or"
-            f" {name!r} as loser if they rank low.",
+            f"does {name!r} name the item that should rank high or low? Give "
+            + Setting("winner", name)
+            + " if it ranks high (such as the most severe case), or "
+            + Setting("loser", name)
+            + " if it ranks low",
             name,
         )
     return WinnerUnclearError(
-        f"the name of {name!r} does not say whether it has the winners or the losers: give"
-        f" {name!r} as winner if it says who won, or {name!r} as loser if it says who lost.",
+        f"the name of {name!r} does not say whether it has the winners or the losers: give "
+        + Setting("winner", name)
+        + " if it says who won, or "
+        + Setting("loser", name)
+        + " if it says who lost",
         name,
     )
 
@@ -486,29 +499,32 @@ def _only_a_loser(name: str, column: np.ndarray) -> PairscoreError:
     entries = sorted({entry for entry in column.tolist() if entry is not None})
     return PairscoreError(
         f"no column of the comparisons says who won, and {name!r} seems to say who lost, by codes"
-        f" ({first_few(map(repr, entries))}); write left, right or the loser's id in their place"
-        f" and give {name!r} as loser, or name the column of winners with winner=."
+        f" ({first_few(map(repr, entries))})",
+        [
+            "write left, right or the loser's id in their place and give " + Setting("loser", name),
+            "name the column of winners with " + Setting("winner"),
+        ],
     )
 
 
-def _if_of_judges(votes: Texts, named: Mapping[str, str]) -> str:
+def _if_of_judges(votes: Texts, named: Mapping[str, str]) -> Text:
     """How to name codes where several columns share a few entries, as those of judges do."""
     levels = {name: {e for e in column.tolist() if e is not None} for name, column in votes.items()}
     few = {name: of for name, of in levels.items() if 0 < len(of) <= FEW_LEVELS}
     few = {n: of for n, of in few.items() if any(of & few[other] for other in few if other != n)}
     shared = set().union(*few.values())
     if len(few) < 2 or len(shared) > FEW_LEVELS:
-        return ""
+        return Text.of("")
     sides = (named.get("left", "left"), named.get("right", "right"))
     return (
         f" If {first_few(map(repr, few))} have the winners by one judge each, say what the entries"
-        f" mean, perhaps winner_codes={likely_codes(sorted(shared), sides=sides)!r}."
+        " mean, perhaps " + Setting("winner_codes", likely_codes(sorted(shared), sides=sides)) + "."
     )
 
 
-def _as_roles(named: Mapping[str, str]) -> str:
-    """Columns by role, as messages name them and the command line translates them."""
-    return ", ".join(f"{named[role]!r} as {role}" for role in ORDER if role in named)
+def _as_roles(named: Mapping[str, str]) -> Text:
+    """Columns by role."""
+    return join(", ", [Setting(role, named[role]) for role in ORDER if role in named])
 
 
 def point_out_forms(votes: Columns, ids: np.ndarray | None, say: Callable[[Piece], None]) -> None:

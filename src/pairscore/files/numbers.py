@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pairscore.errors import NO_NUMBER, PairscoreError
 from pairscore.files.sql import sql_text
+from pairscore.messages import Setting
 
 NUMERIC_SHARE = 0.9  # with so many numbers among its cells a column is meant to be numeric
 # NaN is a number that is missing by itself
@@ -75,7 +76,9 @@ ANY_NUMBER = "|".join(signs.pattern for signs in NAMED_SIGNS.values())
 def named_signs(decimal: str) -> Signs:
     """The signs where the decimal one is named: the other one may stand between thousands."""
     if decimal not in NAMED_SIGNS:
-        raise PairscoreError(f"decimal is {decimal!r}; use ',' or '.', or leave it out.")
+        raise PairscoreError(
+            Setting("decimal") + f" is {decimal!r}", "use ',' or '.', or leave it out"
+        )
     return NAMED_SIGNS[decimal]
 
 
@@ -112,8 +115,8 @@ def find_signs(columns: Mapping[str, list[str]], shown: str) -> Signs:
         )
         raise PairscoreError(
             f"{shown!r} has numbers such as {cell!r} in the column {name!r}, which may be"
-            f" {cell.replace(',', '.')} or {cell.replace(',', '')}; name the decimal sign with"
-            " decimal=, or leave the column out."
+            f" {cell.replace(',', '.')} or {cell.replace(',', '')}",
+            ["name the decimal sign with " + Setting("decimal"), "leave the column out"],
         )
     return Signs(".", ",")
 
@@ -135,8 +138,8 @@ def refuse_unclear_points(columns: Mapping[str, list[str]], shown: str) -> None:
         if any(abs(int(number)) >= 100 for number in whole):
             raise PairscoreError(
                 f"{shown!r} has numbers such as {points[0]!r} in the column {name!r}, which may be"
-                f" {points[0]} or {points[0].replace('.', '')}; name the decimal sign with"
-                " decimal=, or leave the column out."
+                f" {points[0]} or {points[0].replace('.', '')}",
+                ["name the decimal sign with " + Setting("decimal"), "leave the column out"],
             )
 
 

@@ -312,8 +312,8 @@ def kind_of(name: str) -> str:
     if kind is None:
         if FILE_KINDS.get(path.suffix.lower()) == "workbook":
             raise PairscoreError(
-                f"{name!r} is a workbook, which cannot be read in parts; save its sheet as .csv or"
-                " .parquet, or fit it whole."
+                f"{name!r} is a workbook, which cannot be read in parts",
+                ["save its sheet as .csv or .parquet", "fit it whole, without streaming"],
             )
         refuse_no_table(name)
         raise PairscoreError(

@@ -35,6 +35,7 @@ from pairscore.files.numbers import (
 from pairscore.files.sheets import DELIMITERS, sign_of
 from pairscore.files.source import CHUNK, MAX_LINE, Kept, Source, refuse_bad_names
 from pairscore.files.sql import sql_text
+from pairscore.messages import Setting
 
 MAX_HEADER = 1 << 22
 SAMPLE_CELLS = 200_000
@@ -436,8 +437,8 @@ def _bad_rows(source: Source, layout: CsvLayout, rejects: list[Reject]) -> BadRo
             )
         ]
     if any(row.column and re.fullmatch(ANY_NUMBER, row.text) for row in rows):
-        hint = "write numbers with one decimal sign, or name it (decimal=)"
-        return BadRowsError(source.shown, rows, hint)
+        name_it = "name it (" + Setting("decimal") + ")"
+        return BadRowsError(source.shown, rows, ["write numbers with one decimal sign", name_it])
     return BadRowsError(source.shown, rows)
 
 

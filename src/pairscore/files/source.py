@@ -15,6 +15,7 @@ from typing import Any
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import scratch_folder
+from pairscore.messages import Action
 from pairscore.passwords import without_password
 
 KINDS = (
@@ -112,12 +113,14 @@ def refuse_address(name: str, stores: Collection[str] = ()) -> None:
     address = without_password(f"{found[1]}://{name[found.end() :]}")  # a Path has one slash
     if scheme.partition("+")[0] in DATABASES:
         raise PairscoreError(
-            f"{address!r} is a database and not a file; read its tables with read_sql."
+            f"{address!r} is a database and not a file",
+            "read its tables with " + Action("read_sql"),
         )
     if scheme in DOWNLOADS or scheme in stores:
-        remedy = "fit_stream reads it; or download" if scheme in stores else "download"
+        in_parts = ["read it with " + Action("fit_stream")] if scheme in stores else []
         raise PairscoreError(
-            f"{address!r} is an address and not a file; {remedy} it, and give the file's name."
+            f"{address!r} is an address and not a file",
+            [*in_parts, "download it, and give the file's name"],
         )
 
 

@@ -43,7 +43,7 @@ from pairscore.files.sql import open_database
 from pairscore.files.tables import JoinedTables, StoredTable, once, stored_table, warn_of
 from pairscore.files.text_columns import kinds_of_text, likely_id
 from pairscore.files.workbooks import first_sheet
-from pairscore.messages import Piece
+from pairscore.messages import Piece, Setting
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,8 @@ class ItemColumns:
         """The columns to read, of all ``names`` of a table; ``lists`` hold lists and records."""
         if self.group is not None and self.group not in names:
             raise PairscoreError(
-                f"group names {self.group!r}, and the item table has no such column; it has"
+                Setting("group")
+                + f" names {self.group!r}, and the item table has no such column; it has"
                 f" {first_few(map(repr, names), 8)}.{did_you_mean(self.group, names)}"
             )
         if self.recipe is not None:
@@ -178,7 +179,8 @@ class OpenPairColumns(VoteColumns):
         if not any(known >= {*sides} for sides in LAYOUTS):
             raise PairscoreError(
                 f"the pairs have columns {first_few(map(repr, names), 8)}; they need left and right"
-                " with the ids of two items; name those with other names: left=, right=."
+                " with the ids of two items",
+                "name those with other names: " + Setting("left") + ", " + Setting("right"),
             )
         chosen = super().choose([*names, *({"winner"} - {*names})], lists)
         return {*chosen} - {"winner", "tie"}
@@ -666,11 +668,13 @@ def known_by_row(votes: Votes, items: Items, table: Columns) -> str:
     names, likely, n = np.asarray(items.names, dtype=int), likely_id(table), len(table)
     used = names[np.union1d(votes.left, votes.right)]  # items with missing values may be gone
     if used.min() > 0 and names[0] == 0:
-        remedy = "add a column id to the items" if likely is None else f"perhaps id={likely!r}"
+        remedy: Piece = "add a column id to the items"
+        if likely is not None:
+            remedy = "perhaps " + Setting("id", likely)
         raise PairscoreError(
             f"the items have no column 'id', so the comparisons name them by row number, from 0 to"
-            f" {n - 1}, but the numbers there run from {used.min()} to {used.max()}; {remedy}, or"
-            " count from 0."
+            f" {n - 1}, but the numbers there run from {used.min()} to {used.max()}",
+            [remedy, "count from 0"],
         )
     but = ""
     if likely is not None and not {*map(str, used)} <= {*map(plain_id, table[likely].tolist())}:

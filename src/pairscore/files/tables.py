@@ -34,7 +34,7 @@ from pairscore.files.source import Choice, Source, plain_file, table_kind
 from pairscore.files.sql import open_database, sql_text
 from pairscore.files.typed import load_jsonl, load_parquet
 from pairscore.files.workbooks import sheet_as_csv
-from pairscore.messages import Piece
+from pairscore.messages import Piece, Setting
 
 IDENTIFIERS = ("id", "left", "right", "model_a", "model_b", "winner", "loser", "judge")
 WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")  # written as Python writes it, and within 64 bits
@@ -540,11 +540,11 @@ class JoinedTables:
             odd = sorted({*table.columns} ^ {*first.columns})
             if odd:
                 sheets = [of for of in (part, self) if ", sheet " in of.source.shown]
-                or_name = ", or name the sheets to read with sheet=" if sheets else ""
+                name_sheets = "name the sheets to read with " + Setting("sheet")
                 raise PairscoreError(
                     f"{part.source.shown!r} and {self.source.shown!r} do not have the same columns"
-                    f" ({', '.join(map(repr, odd))}); give all files of comparisons the"
-                    f" same{or_name}."
+                    f" ({', '.join(map(repr, odd))})",
+                    ["give all files of comparisons the same", *([name_sheets] if sheets else [])],
                 )
         self.lengths = [len(table) for table in tables]
         if not others:

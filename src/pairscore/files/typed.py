@@ -12,6 +12,7 @@ from pairscore.errors import BadRow, BadRowsError, PairscoreError
 from pairscore.files.numbers import NUMERIC_SHARE
 from pairscore.files.source import CHUNK, MAX_LINE, Source, refuse_twins
 from pairscore.files.sql import sql_name, sql_text
+from pairscore.messages import Action
 
 # types of columns; one without any value is one of numbers, as in CSV
 NUMBERS = r'(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN|"?NULL"?)'
@@ -51,8 +52,11 @@ def _refuse_many_rows(source: Source, n_columns: int) -> None:
     if n_rows * n_columns > max(PACKED_CELLS, CELLS_PER_BYTE * size):
         raise PairscoreError(
             f"{source.shown!r} has {n_rows:,} rows of {n_columns} columns in {size:,} bytes, more"
-            f" than {PACKED_CELLS:,} cells and {CELLS_PER_BYTE} for each byte; fit_stream reads it"
-            " in parts, or keep the columns and rows that matter."
+            f" than {PACKED_CELLS:,} cells and {CELLS_PER_BYTE} for each byte",
+            [
+                "read it in parts with " + Action("fit_stream"),
+                "keep the columns and rows that matter",
+            ],
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.data.tables import Columns, as_frame
-from pairscore.errors import PairscoreError
+from pairscore.errors import CallError, PairscoreError
 from pairscore.files.atomic import atomic_write, scratch_folder
 from pairscore.files.source import refuse_bad_names, refuse_twins, table_kind
 from pairscore.files.sql import SEALED, sql_name, sql_text
@@ -162,7 +162,7 @@ def _writable(columns: Any) -> dict[str, np.ndarray]:
     """Arrays that DuckDB can take: numbers, and text with None."""
     frame = as_frame(columns)
     if frame is None:
-        raise PairscoreError(
+        raise CallError(
             f"a table to write is a dict of columns or a dataframe, not a {type(columns).__name__}."
         )
     names = list(map(str, frame.columns))

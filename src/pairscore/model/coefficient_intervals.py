@@ -5,6 +5,7 @@ import numpy as np
 from pairscore.core.significance import normal_width
 from pairscore.display import shown
 from pairscore.errors import PairscoreError
+from pairscore.messages import Setting
 from pairscore.model.categories import shown_coefficients
 from pairscore.model.fit import Fit
 
@@ -32,7 +33,7 @@ def coefficient_intervals(fit: Fit, level: float, method: str) -> np.ndarray:
     """Low and high end for each coefficient, or for each ability, by Wald or by profile."""
     width = fit.width(level)
     if method not in INTERVALS:
-        raise PairscoreError(f"method is {shown(method)}; use 'wald' or 'profile'.")
+        raise PairscoreError(Setting("method") + f" is {shown(method)}", "use 'wald' or 'profile'")
     if method == "profile":
         from pairscore.effects.profile_likelihood import profile_intervals
 

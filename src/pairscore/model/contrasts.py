@@ -17,8 +17,9 @@ from pairscore.core.significance import p_in_words, wald, z_and_p
 from pairscore.core.whitening import OPEN_SHARE
 from pairscore.data.items import read_names
 from pairscore.display import did_you_mean, first_few, html_text
-from pairscore.errors import PairscoreError, is_real
+from pairscore.errors import CallError, PairscoreError, is_real
 from pairscore.estimators.ridge import WEAK_L2
+from pairscore.messages import Piece, Setting
 from pairscore.model.categories import CategoryTerm, ShownCoefficients, shown_coefficients
 from pairscore.model.fit import Fit
 from pairscore.model.inference import ITEM_ROBUST, covariance_in_words
@@ -34,23 +35,29 @@ HELD_BY_PRIOR = "a prior holds the estimate, because the comparisons are separat
 # why there is no test, and what to do about it
 NO_COVARIANCE = "no standard errors were computed"
 UNKNOWN_COVARIANCE = "their standard errors are unknown"
-WITH_RIDGE = "a ridge shrinks coefficients by more than their standard errors tell"
+WITH_RIDGE = "a ridge biases coefficients by more than their standard errors show"
 ALL_OPEN = "the comparisons do not determine how they differ"
 NOT_LINKED = "wins do not link them both ways, so that a prior holds their difference"
 ALL_HELD = "the comparisons are separated, so that only a prior holds these coefficients"
-HELD = "abilities are held back by more than their standard errors tell"
+HELD = "abilities are held back by more than their standard errors show"
 TOO_FEW_ITEMS = "the compared items are too few to test all of these coefficients at once"
 TOO_FEW_JUDGES = "the judges are too few to test all of these coefficients at once"
-TEST_REMEDIES = {
-    NO_COVARIANCE: "fit with inference='items'",
-    UNKNOWN_COVARIANCE: "fit to comparisons of which some have a winner",
-    WITH_RIDGE: "fit with l2=0",
-    ALL_OPEN: "compare items in which they differ",
-    NOT_LINKED: "compare them with more items that are close to each other",
-    ALL_HELD: "compare more items that are close to each other",
-    HELD: "fit with l2=0 and item_effects=False to items that have won and lost",
-    TOO_FEW_ITEMS: "compare more items, or test fewer coefficients",
-    TOO_FEW_JUDGES: "test fewer coefficients, or fit with inference='items'",
+TEST_REMEDIES: dict[str, list[Piece]] = {
+    NO_COVARIANCE: ["fit with " + Setting("inference", "items")],
+    UNKNOWN_COVARIANCE: ["fit to comparisons of which some have a winner"],
+    WITH_RIDGE: ["fit with " + Setting("l2", 0)],
+    ALL_OPEN: ["compare items in which they differ"],
+    NOT_LINKED: ["compare them with more items that are close to each other"],
+    ALL_HELD: ["compare more items that are close to each other"],
+    HELD: [
+        "fit with "
+        + Setting("l2", 0)
+        + " and "
+        + Setting("item_effects", False)
+        + " to items that have won and lost"
+    ],
+    TOO_FEW_ITEMS: ["compare more items", "test fewer coefficients"],
+    TOO_FEW_JUDGES: ["test fewer coefficients", "fit with " + Setting("inference", "items")],
 }
 SINGLE_ITEM = 1.5  # compared items in a cell, as often as an average one: fewer are one
 
@@ -275,7 +282,7 @@ def joint_test_of(fit: Fit, names: tuple[str, ...]) -> JointTest:
                 raise PairscoreError(_open_in_words(fit, name, row))
             rows.append(row[None])
     if not names:
-        raise PairscoreError("joint_test needs the name of a feature or category; give one.")
+        raise CallError("a joint test needs the name of a feature or category", "give one")
     one_term = terms.get(names[0]) if len(names) == 1 else None
     cells = None if one_term is None else one_term.cells
     result = wald_test(fit, names, np.vstack(rows), cells, effects)
@@ -284,7 +291,7 @@ def joint_test_of(fit: Fit, names: tuple[str, ...]) -> JointTest:
 
 def _no_joint_test(names: Iterable[Any], reason: str) -> JointTest:
     raise PairscoreError(
-        f"there is no joint test of {first_few(names)}, because {reason}; {TEST_REMEDIES[reason]}."
+        f"there is no joint test of {first_few(names)}, because {reason}", TEST_REMEDIES[reason]
     )
 
 

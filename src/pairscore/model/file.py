@@ -26,6 +26,7 @@ from pairscore.effects.comparison_effects import Effects
 from pairscore.effects.item_effects import ITEM_PARTS, RECORDED, ItemEffects, ItemEffectsTest
 from pairscore.effects.judges import Judges
 from pairscore.errors import (
+    NotAModelError,
     PairscoreError,
     PairscoreWarning,
     SeparatedFeaturesWarning,
@@ -51,7 +52,7 @@ from pairscore.files.archive import (
 )
 from pairscore.files.atomic import atomic_write
 from pairscore.files.source import KINDS
-from pairscore.messages import Message
+from pairscore.messages import Action, Message, Setting
 from pairscore.model.fit import Fit, kept_types
 from pairscore.model.saved_comparisons import (
     CONTEXT,
@@ -165,8 +166,8 @@ def save_model(model: ModelFile, path: Any, data: bool = False) -> None:
     fit = model.fit
     if data and fit.comparisons is None:
         raise PairscoreError(
-            "the model has no comparisons to save; fit it to items and votes, or save it without"
-            " data=True."
+            "the model has no comparisons to save",
+            ["fit it to items and comparisons", "save it without " + Setting("data", True)],
         )
     values = {name: fit.kept(name) for name in kept_types() if name not in BESIDE_FIT}
     values["record"] = fit.full_record
@@ -336,13 +337,15 @@ def _link(header: dict[str, Any], link: Any, path: Any) -> Any:
     if is_custom and link is None:
         raise PairscoreError(
             f"the model in {str(path)!r} has a link function written in Python, which no file can"
-            f" hold;"
-            " pass it again: load(path, link=(f, f'))."
+            " hold",
+            "pass it again, as " + Setting("link") + " of " + Action("load"),
         )
     if not is_custom and link is not None and get_link(link) != get_link(name):
         raise PairscoreError(
-            f"the model in {str(path)!r} was fitted with link={name!r}, not the one given;"
-            " load it without link=, or fit again."
+            f"the model in {str(path)!r} was fitted with "
+            + Setting("link", name)
+            + ", not the one given",
+            ["load it without " + Setting("link"), "fit again"],
         )
     return link if name == "custom" else name
 
@@ -595,18 +598,19 @@ def _damaged(path: Any, how: str) -> PairscoreError:
 
 def _incomplete(path: Any) -> PairscoreError:
     if Path(path).suffix.lower() in KINDS:
-        return PairscoreError(
-            f"{str(path)!r} is a table and not a model; give the file of the model."
+        return NotAModelError(
+            f"{str(path)!r} is a table and not a model", "give the file of a model"
         )
     return PairscoreError(
-        f"{str(path)!r} is not a complete model file: it is cut short or of another kind; save the"
-        " model again."
+        f"{str(path)!r} is not a complete model file: it is cut short or of another kind",
+        ["give another file", "fit again"],
     )
 
 
 def _foreign(path: Any) -> PairscoreError:
     return PairscoreError(
-        f"{str(path)!r} was not written by pairscore; give a file that RankRegression.save made."
+        f"{str(path)!r} was not written by pairscore",
+        "give a file that " + Action("RankRegression.save") + " made",
     )
 
 

@@ -18,12 +18,19 @@ from pairscore.estimators.estimate import Note
 from pairscore.estimators.random_pairs import Pairing
 from pairscore.estimators.separation import Recession
 from pairscore.estimators.settings import Settings, Wording
+from pairscore.messages import Setting
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
     from pairscore.estimators.information_criteria import Likelihood
     from pairscore.estimators.new_items import NewItems
     from pairscore.estimators.ridge_choice import RidgeCurve
+# what to do where a model does not have the comparisons of its fit
+KEEP_THE_DATA = (
+    "fit it to items and comparisons, and save it with "
+    + Setting("data", True)
+    + " if it goes through a file"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,8 +370,8 @@ class Fit:
         """Standard errors of the coefficients, or a sentence where the fit has none."""
         if self.std_errors is None:
             raise PairscoreError(
-                "the model was fitted with inference=None; fit it with inference='items' to have"
-                " intervals."
+                "the model was fitted with " + Setting("inference", None),
+                "fit it with " + Setting("inference", "items") + " to have intervals",
             )
         return self.std_errors
 
@@ -375,8 +382,8 @@ class Fit:
         data = self.comparisons
         if data is None:
             raise PairscoreError(
-                f"{what} need the comparisons, which this model does not have; fit it to items and"
-                " votes, and save it with data=True if it goes through a file."
+                f"{what} need the comparisons, which this model does not have",
+                KEEP_THE_DATA,
             )
         used = data[data.outcome != 0] if self.ties == "drop" else data
         return used.with_relative_weights()

@@ -34,6 +34,7 @@ from pairscore.estimators.null_space import never_differing
 from pairscore.estimators.ridge_choice import RidgeCurve, choose_ridge
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
+from pairscore.messages import Setting
 from pairscore.model.fit import Fit
 from pairscore.model.inference import (
     allow_for_judges,
@@ -351,12 +352,15 @@ def ability_settings(data: TableData, settings: Settings) -> tuple[Settings, lis
     """
     if settings.method != "mle":
         raise PairscoreError(
-            f"method={settings.method!r} needs features, and the items have none; use method='mle'."
+            Setting("method", settings.method) + " needs features, and the items have none",
+            "use " + Setting("method", "mle"),
         )
     if settings.choose_l2:
+        from pairscore.effects.graph_of_wins import ESTIMATE_HOW_FAR
+
         raise PairscoreError(
-            "without features there is no ridge to choose; use item_effects=True, which estimates"
-            " how far items differ, or a number for l2."
+            "without features there is no ridge to choose",
+            [ESTIMATE_HOW_FAR, "give a number for " + Setting("l2")],
         )
     if settings.item_effects or settings.choose_item_effects:
         settings = replace(settings, item_effects=True, choose_item_effects=False)
@@ -369,16 +373,23 @@ def ability_settings(data: TableData, settings: Settings) -> tuple[Settings, lis
     return bound, notes + more
 
 
+def only_ties() -> PairscoreError:
+    """The error where ties are left out and nothing else is there."""
+    return PairscoreError(
+        "every comparison is a tie, so "
+        + Setting("ties", "drop")
+        + " leaves nothing to learn from",
+        "use " + Setting("ties", "half"),
+    )
+
+
 def without_ties(data: Comparisons, method: str) -> Comparisons:
     """What ``ties="drop"`` leaves; the items behind the covariance of ``split`` stay the same."""
     decided = data.outcome != 0
     if decided.all():
         return data
     if not np.any(decided & (data.amount > 0)):
-        raise PairscoreError(
-            "every comparison is a tie, so ties='drop' leaves nothing to learn from; use"
-            " ties='half'."
-        )
+        raise only_ties()
     if method == "split" and data.covariance_items is None:
         data = data.with_covariance_items(~data.compared)
     return data[decided]

@@ -9,7 +9,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import number_groups
 from pairscore.data.items import Items
 from pairscore.display import plural
-from pairscore.errors import PairscoreError
+from pairscore.errors import CallError, PairscoreError, no_comparisons
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ from sklearn.utils.validation import validate_data
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.tables import as_frame, to_array
 from pairscore.data.votes import Votes, check_amounts
+from pairscore.messages import Action, Setting, Value
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,18 @@ def read_fit_input(
     """
     refuse_other_self_pairs(self_pairs)
     if columns and (isinstance(X, Comparisons) or y is None or not _are_votes(y)):
-        raise PairscoreError(
-            f"{next(iter(columns))}= names a column, and there are no tables of items and votes"
-            " here; name columns where tables are read, as in Comparisons.from_frames."
+        raise CallError(
+            Setting(next(iter(columns)))
+            + " names a column, and there are no tables of items and comparisons here",
+            "name columns where tables are read, as in " + Action("Comparisons.from_frames"),
         )
     if isinstance(X, Comparisons):
         data = X if covariance_items is None else X.with_covariance_items(covariance_items)
         return _with_outcomes(data, y)
     if y is None:
-        raise PairscoreError(
-            "fit requires y to be passed, but the target y is None: give votes with the items, or"
-            " Comparisons."
+        raise CallError(
+            "fit requires y to be passed, but the target y is " + Value(None),
+            ["give comparisons with the items", "give Comparisons"],
         )
     if _are_votes(y):
         data, _ = Comparisons.from_frames(
@@ -80,8 +82,8 @@ def read_fit_input(
         return FitInput(data)
     if covariance_items is not None:
         raise PairscoreError(
-            "covariance_items names items, but a matrix of differences has none; fit items and"
-            " votes instead."
+            Setting("covariance_items") + " names items, but a matrix of differences has none",
+            "fit items and comparisons instead",
         )
     return _read_differences(model, X, y)
 
@@ -102,11 +104,12 @@ def weighted(data: Comparisons, sample_weight: Any) -> Comparisons:
     """The comparisons with their weights times those of scikit-learn (M,), if there are any."""
     if sample_weight is None:
         return data
-    weight = to_array(sample_weight, "sample_weight is")
+    weight = to_array(sample_weight, Setting("sample_weight") + " is")
     if weight.shape != (len(data),):
         raise PairscoreError(
-            f"sample_weight has shape {weight.shape} but there are"
-            f" {plural(len(data), 'comparison')}; give one weight for each."
+            Setting("sample_weight")
+            + f" has shape {weight.shape} but there are {plural(len(data), 'comparison')}",
+            "give one weight for each",
         )
     weight = data.importance * check_amounts(weight, "sample_weight")
     return Comparisons.of(data.items, replace(data.votes, weight=weight))
@@ -116,14 +119,14 @@ def _are_votes(y: Any) -> bool:
     """Whether y names or numbers the two items of every comparison; else it has outcomes."""
     if isinstance(y, Votes) or as_frame(y) is not None:
         return True
-    shape = to_array(y, "the votes are").shape
+    shape = to_array(y, "the comparisons are").shape
     if isinstance(y, str | bytes) or shape == ():
-        raise PairscoreError(
-            f"the votes are a {type(y).__name__}; give a dataframe with columns such as left,"
-            " right, winner, or an array."
+        raise CallError(
+            f"the comparisons are a {type(y).__name__}",
+            ["give a dataframe with columns such as left, right, winner", "give an array"],
         )
     if shape == (0,):
-        raise PairscoreError("there are no comparisons; give at least one row of votes.")
+        raise no_comparisons()
     return len(shape) == 2 and shape[1] != 1
 
 
@@ -156,7 +159,7 @@ def _outcomes_and_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             f"y has only one class ({labels.tolist()[0]!r}); comparisons need outcomes of both"
             " kinds."
         )
-    raise PairscoreError(
+    raise CallError(
         f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y"
         f" has {len(labels)} values; use -1, 0 and 1, and Comparisons as X where ties go through"
         f" cross_val_predict."
@@ -180,13 +183,24 @@ def number_item_groups(item_groups: Any, items: Items | None, settings: Settings
     """
     if items is None:
         raise PairscoreError(
-            "item_groups are groups of items, and a matrix of differences has none; leave them out."
+            "a matrix of differences has no groups of items (" + Setting("item_groups") + ")",
+            "leave them out",
         )
     if not settings.holds_items_out:
         l2 = "auto-known" if settings.choose_l2 else settings.l2
         raise PairscoreError(
-            "item_groups are held out together where l2='auto' chooses the ridge, and l2 is"
-            f" {l2!r}; leave them out, or give them to Comparisons.from_frames, whose comparisons"
-            " any l2 takes."
+            "groups of items ("
+            + Setting("item_groups")
+            + ") are held out together where "
+            + Setting("l2", "auto")
+            + " chooses the ridge, and "
+            + Setting("l2")
+            + f" is {l2!r}",
+            [
+                "leave them out",
+                "give them to "
+                + Action("Comparisons.from_frames")
+                + ", whose comparisons any ridge takes",
+            ],
         )
     return np.array(number_groups(item_groups, items, np.arange(len(items))))

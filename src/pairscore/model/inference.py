@@ -11,6 +11,7 @@ from pairscore.estimators.agreement import score_differences
 from pairscore.estimators.estimate import Estimate, Note
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
+from pairscore.messages import Setting
 from pairscore.model.fit import Fit
 
 FEW_ITEMS = 50  # below which item-robust intervals come with a warning
@@ -85,16 +86,17 @@ def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[No
     if n <= parameters + 1:
         text = (
             f"{plural(n, 'item')} with {plural(parameters, 'parameter')} leave nothing to"
-            f" estimate how items differ from their features; intervals are the classical ones"
-            " (inference='model')."
+            " estimate how items differ from their features; intervals are the classical ones ("
+            + Setting("inference", "model")
+            + ")"
         )
         return "model", [FewItemsWarning(text)]
     if n < FEW_ITEMS:
-        text = (
+        rough = (
             f"with {plural(n, 'item')}, item-robust intervals are rough; below about {FEW_ITEMS}"
             " items, read them with care."
         )
-        return wanted, [FewItemsWarning(text)]
+        return wanted, [FewItemsWarning(rough)]
     return wanted, []
 
 
@@ -106,8 +108,9 @@ def classical_abilities(settings: Settings) -> tuple[Settings, list[Note]]:
     if settings.inference in ("auto", "items"):
         return classical, []
     text = (
-        "intervals of abilities do not allow for judges who differ; they are the classical ones"
-        " (inference='model')."
+        "intervals of abilities do not allow for judges who differ; they are the classical ones ("
+        + Setting("inference", "model")
+        + ")"
     )
     return classical, [PairscoreWarning(text)]
 

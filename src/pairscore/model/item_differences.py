@@ -62,7 +62,7 @@ class Difference:
         ]
         more = np.size(self.difference) - len(lines)
         if more > 0:
-            lines.append(f"... and {plural(more, 'pair')} more; to_frame() has all")
+            lines.append(f"... and {plural(more, 'pair')} more; the data frame of this has all")
         return "\n".join(lines).replace("nan%", "nan").replace("nan", "unknown")
 
     def _repr_html_(self) -> str:

@@ -18,7 +18,8 @@ from pairscore.data.tables import (
 )
 from pairscore.display import first_few
 from pairscore.effects.item_effects import KnownItems
-from pairscore.errors import PairscoreError
+from pairscore.errors import CallError, PairscoreError
+from pairscore.messages import Action
 from pairscore.model.fit import Fit
 
 ID_KINDS = (str, int, np.integer)
@@ -110,9 +111,9 @@ def pairs_of_ids(
     sizes = {len(ids) for ids in arrays if ids is not None}
     first, second = sides
     if first is None or second is None or len(sizes) > 1:
-        raise PairscoreError(
-            "difference takes two items, or two arrays of equally many ids, or one id and an array;"
-            " for other pairs use Comparisons.from_pairs(items, left, right)."
+        raise CallError(
+            "difference takes two items, or two arrays of equally many ids, or one id and an array",
+            "for other pairs use " + Action("Comparisons.from_pairs"),
         )
     n = sizes.pop()
     left = rows_of_ids(fit, first)

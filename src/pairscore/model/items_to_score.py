@@ -92,7 +92,7 @@ def items_to_rank(fit: Fit, items: Any, unknown: str) -> Items:
     Items that cannot be scored are an error, or are left out where ``unknown`` is "skip".
     """
     if unknown not in UNKNOWN_RULES:
-        raise PairscoreError(f"unknown is {unknown!r}; use 'stop' or 'skip'.")
+        raise PairscoreError(Setting("unknown") + f" is {unknown!r}", "use 'stop' or 'skip'")
     if items is None:
         return items_of_fit(fit)
     read = partial(read_items_for, fit)

@@ -13,6 +13,7 @@ from pairscore.data.items import Items
 from pairscore.display import first_few, plural
 from pairscore.errors import AlikeNamesWarning, OneSidedWarning
 from pairscore.estimators.estimate import Note
+from pairscore.messages import Setting
 
 FEWEST_DECIDED = 20  # comparisons, below which one side may win all by chance
 ONE_SIDED = 0.99  # share of decided comparisons, from which on a side wins them all but for slips
@@ -30,10 +31,11 @@ def one_sided_notes(left_won: float, right_won: float) -> list[Note]:
     all_of_them = "them all" if won == decided else "nearly all"
     text = (
         f"the {side} item won {won:,.10g} of {decided:,.10g} decided comparisons: it looks"
-        " like a table of winners and losers; if it is one, name its two columns with winner= and"
-        f" loser=, and if the {side} item did win {all_of_them}, leave it as it is."
+        " like a table of winners and losers"
     )
-    return [OneSidedWarning(text)]
+    name_columns = "name its two columns with " + Setting("winner") + " and " + Setting("loser")
+    leave = f", and if the {side} item did win {all_of_them}, leave it as it is"
+    return [OneSidedWarning(text, "if it is one, " + name_columns + leave)]
 
 
 def odd_comparisons(data: Comparisons) -> list[Note]:

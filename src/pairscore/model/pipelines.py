@@ -19,7 +19,7 @@ from pairscore.data.items import Items, feature_keys, one_row, read_items
 from pairscore.data.on_items import OnItems
 from pairscore.data.recipe import Recipe, apply_recipe
 from pairscore.data.vote_columns import ITEM_SETTINGS, NAMED_ROLES
-from pairscore.errors import PairscoreError
+from pairscore.errors import CallError, PairscoreError
 from pairscore.estimators.separation import Recession
 from pairscore.estimators.table_data import TableData
 from pairscore.model.fit import Fit
@@ -53,9 +53,9 @@ def make_item_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -
     [3, 2, 1, 0]
     """
     if not steps or not isinstance(steps[-1], RankRegression):
-        raise PairscoreError(
-            "the last step of a pipeline of items ranks them; give a RankRegression, or use"
-            " make_pipeline of scikit-learn."
+        raise CallError(
+            "the last step of a pipeline of items ranks them",
+            ["give a RankRegression", "use make_pipeline of scikit-learn"],
         )
     inner = [step.transformer if isinstance(step, OnItems) else step for step in steps]
     names = [name for name, _ in make_pipeline(*inner).steps]
@@ -86,9 +86,9 @@ class ItemPipeline(Pipeline):
             columns = {name: params.pop(name) for name in names if name in params}
             X, y = Comparisons.from_frames(X, y, context=self._final.context or (), **columns)
         if not X.items.feature_names:
-            raise PairscoreError(
-                "a pipeline transforms the features of items, and there are none; give a table of"
-                " items, or fit RankRegression to the votes alone."
+            raise CallError(
+                "a pipeline transforms the features of items, and there are none",
+                ["give a table of items", "fit RankRegression to the comparisons alone"],
             )
         self.items_ = X.items
         super().fit(X, y, **params)
@@ -192,10 +192,14 @@ class ItemPipeline(Pipeline):
         B = (z[1 : d + 1] - z[0]).T / unit
         off = np.abs(z - z[0] - moves @ B.T)
         if not np.all(off <= ROUNDING * (1 + np.ptp(z, axis=0))):
+            make = "makes" if len(names) == 1 else "make"
             raise PairscoreError(
-                f"a pipeline cannot be saved where {' and '.join(names)} makes features that are"
-                " not weighted sums of the items' own; make them columns of the item table before"
-                " the fit, or keep the pipeline with joblib."
+                f"a pipeline cannot be saved where {' and '.join(names)} {make} features that are"
+                " not weighted sums of the items' columns",
+                [
+                    "make them columns of the item table before the fit",
+                    "keep the pipeline with joblib",
+                ],
             )
         return B, z[0] - B @ center.mean
 
@@ -214,9 +218,10 @@ def _without_rows(recession: Recession, B: np.ndarray, unit: np.ndarray) -> Rece
 def _in_own_features(fit: Fit, items: Items, B: np.ndarray, b: np.ndarray) -> Fit:
     """The fit to features Bx + b, as one to the features x of these items."""
     if fit.open.n_groups > 1:
-        raise PairscoreError(
+        raise CallError(
             f"a pipeline cannot be saved where the items fall into {fit.open.n_groups} groups that"
-            " were never compared with each other; fit RankRegression without transformers."
+            " were never compared with each other",
+            "fit RankRegression without transformers",
         )
     data = fit.comparisons
     assert data is not None  # every fit to items has them

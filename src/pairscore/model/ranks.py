@@ -12,6 +12,7 @@ from pairscore.core.significance import scheffe_width
 from pairscore.data.items import Items, feature_keys, table_like
 from pairscore.effects.item_effects import KnownItems
 from pairscore.errors import PairscoreError
+from pairscore.messages import Message, Setting
 from pairscore.model.fit import Fit
 from pairscore.model.item_lookup import refuse_unknown_abilities
 from pairscore.model.open_directions import OpenPart, named_groups, without_open_part
@@ -31,10 +32,11 @@ from pairscore.model.score_scales import average_score, scale_of
 # Compared items among which a new one is placed: time against places to a thousandth.
 MOST_PLACES = 1000
 WHOLE = 1e-9  # by which a scaled count may fall short of a whole number by rounding
-MULTIPLICITY = (
+MULTIPLICITY = Message.of(
     "Each interval holds for its own item 19 times out of 20; among many items some will miss. Rank"
-    " intervals count the items that differ from this one at the same level. With simultaneous=True"
-    " all intervals hold together 19 times out of 20."
+    " intervals count the items that differ from this one at the same level. With "
+    + Setting("simultaneous", True)
+    + " all intervals hold together 19 times out of 20"
 )
 
 

@@ -13,10 +13,11 @@ from pairscore.core.significance import z_and_p
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.items import Items, with_features
 from pairscore.effects.item_effects import KnownItems
-from pairscore.errors import PairscoreError
+from pairscore.errors import CallError, PairscoreError
 from pairscore.estimators.estimate import Note
 from pairscore.estimators.information_criteria import CRITERIA, kept_likelihood
 from pairscore.estimators.settings import Settings, check_settings
+from pairscore.messages import Action, Setting, either
 from pairscore.model.coefficient_intervals import coefficient_intervals, shown_coef_and_errors
 from pairscore.model.contrasts import Contrast, JointTest, contrast_of, joint_test_of
 from pairscore.model.file import ModelFile, load_model, save_model
@@ -272,9 +273,16 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         self.classes_ = given.classes
         if covariance_items is not None and settings.method != "split":
             raise PairscoreError(
-                "covariance_items names the items behind the covariance of method='split', and the"
-                f" method is {settings.method!r}; leave it out, or give it to"
-                " Comparisons.from_frames, whose comparisons every method takes."
+                Setting("covariance_items")
+                + " names the items behind the covariance of "
+                + Setting("method", "split")
+                + f", and the method is {settings.method!r}",
+                [
+                    "leave it out",
+                    "give it to "
+                    + Action("Comparisons.from_frames")
+                    + ", whose comparisons every method takes",
+                ],
             )
         groups = None
         if item_groups is not None and (of_table is None or not given.has_items):
@@ -386,7 +394,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             items = with_features(X.items, self.result_.names)
             return X if items is X.items else X.with_items(items)
         if self.n_items_ is not None:
-            raise PairscoreError(
+            raise CallError(
                 "only comparisons can be predicted: give Comparisons; for items use rank or"
                 " decision_function."
             )
@@ -428,8 +436,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             if self._fitted().ties == "drop":
                 what = "was fitted without the ties"
             raise PairscoreError(
-                f"the model {what} and gives ties no probability; fit it with ties='davidson' or"
-                " 'rao-kupper'."
+                f"the model {what} and gives ties no probability",
+                "fit it with "
+                + either([Setting("ties", one) for one in ("davidson", "rao-kupper")]),
             )
         return self._outcomes(X)[1]
 

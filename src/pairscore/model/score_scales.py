@@ -10,8 +10,8 @@ from scipy.special import softmax
 from pairscore.choices import SCALES
 from pairscore.core.ties import OutcomeLaw
 from pairscore.data.items import Items, table_like
-from pairscore.display import first_few
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, one_of
+from pairscore.messages import Action, Setting
 from pairscore.model.fit import Fit
 from pairscore.model.item_lookup import refuse_unknown_abilities
 from pairscore.model.predict import item_scores
@@ -31,7 +31,8 @@ def worth_table(fit: Fit, items: Items) -> Any:
     """
     if fit.link.name != "logit":
         raise PairscoreError(
-            f"worth belongs to link='logit', and the link is {fit.link.name!r}; use rank."
+            "worth belongs to " + Setting("link", "logit") + f", and the link is {fit.link.name!r}",
+            "use " + Action("rank"),
         )
     if fit.open.n_groups > 1:
         raise PairscoreError(
@@ -85,17 +86,19 @@ def scale_of(fit: Fit, name: str = "link") -> ScoreScale:
     compared item at 0 and the highest at 100. wins: of 100 decided comparisons with compared items,
     as they are, how many are won in the mean: 100 mean_j f(c - c_j).
     """
-    if name not in SCALES:
-        raise PairscoreError(f"scale is {name!r}; use one of {first_few(map(repr, SCALES))}.")
+    one_of(name, "scale", SCALES)
     if name == "link":
         of = f"on the {fit.link.name} scale"
         return ScoreScale(name, f"0 is {average_item(fit)}, {of}", lambda c: c)
     if name == "elo":
         if fit.link.name != "logit":
             raise PairscoreError(
-                f"scale='elo' is for link='logit', and the link is {fit.link.name!r}, under which"
-                " equal differences of scores are not equal odds; use another scale, or fit with"
-                " link='logit'."
+                Setting("scale", "elo")
+                + " is for "
+                + Setting("link", "logit")
+                + f", and the link is {fit.link.name!r}, under which equal differences of scores"
+                " are not equal odds",
+                ["use another scale", "fit with " + Setting("link", "logit")],
             )
         decided = " in decided comparisons" if fit.outcomes.tie_share > 0 else ""
         words = f"Elo: 1500 is {average_item(fit)}, 400 points more are odds of ten to one{decided}"
@@ -108,8 +111,9 @@ def _scale_over_items(fit: Fit, name: str) -> ScoreScale:
     """The scales that need to know the scores of the compared items."""
     if fit.fitted_scores is None:
         raise PairscoreError(
-            f"scale={name!r} needs the scores of the compared items, which this model does not"
-            " keep; fit it again to items and votes."
+            Setting("scale", name)
+            + " needs the scores of the compared items, which this model does not keep",
+            "fit it again to items and comparisons",
         )
     known = fit.fitted_scores[0] - average_score(fit)
     low = float(known[0])
@@ -117,16 +121,18 @@ def _scale_over_items(fit: Fit, name: str) -> ScoreScale:
     if name == "0-100":
         if not high > low:
             raise PairscoreError(
-                "scale='0-100' goes from the lowest to the highest compared item, and all have the"
-                " same score; use scale='link'."
+                Setting("scale", "0-100")
+                + " goes from the lowest to the highest compared item, and all have the same score",
+                "use " + Setting("scale", "link"),
             )
         words = "0 is the lowest compared item and 100 the highest"
         return ScoreScale(name, words, lambda c: 100 * (c - low) / (high - low))
     if fit.open.n_groups > 1:
         raise PairscoreError(
-            "scale='wins' is against all compared items, and these fall into"
-            f" {fit.open.n_groups} groups that cannot be compared with each other; use"
-            " scale='link'."
+            Setting("scale", "wins")
+            + f" is against all compared items, and these fall into {fit.open.n_groups} groups that"
+            " cannot be compared with each other",
+            "use " + Setting("scale", "link"),
         )
     words = "wins of 100 decided comparisons with the compared items"
     return ScoreScale(name, words, lambda c: 100 * _mean_chance(fit.outcome_law, c, known))

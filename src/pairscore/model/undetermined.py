@@ -5,6 +5,7 @@ import numpy as np
 from pairscore.display import first_few, plural
 from pairscore.errors import CollinearFeaturesWarning
 from pairscore.estimators.estimate import Estimate, Note
+from pairscore.messages import Piece, Setting
 from pairscore.model.categories import shown_coefficients
 from pairscore.model.fit import Fit
 
@@ -56,10 +57,10 @@ def side_notes(fit: Fit, result: Estimate) -> list[Note]:
     )
     text = (
         "the side effect is not determined, because in every comparison left is ahead of right by"
-        f" {amount}; one of many equal fits is taken and the intervals are unknown: swap some"
-        " sides, or fit without side_effect."
+        f" {amount}; one of many equal fits is taken and the intervals are unknown"
     )
-    return [CollinearFeaturesWarning(text)]
+    remedies: list[Piece] = ["swap some sides", "fit without " + Setting("side_effect")]
+    return [CollinearFeaturesWarning(text, remedies)]
 
 
 def _names(fit: Fit, mask: np.ndarray) -> list[str]:

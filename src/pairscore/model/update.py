@@ -15,7 +15,8 @@ from pairscore.data.votes import PER_ROW, Votes, read_votes
 from pairscore.errors import PairscoreError
 from pairscore.estimators.estimate import Note
 from pairscore.estimators.settings import Settings
-from pairscore.model.fit import Fit
+from pairscore.messages import Action, Setting
+from pairscore.model.fit import KEEP_THE_DATA, Fit
 from pairscore.model.fit_comparisons import fit_comparisons
 from pairscore.parallel import ALONE, Workers
 
@@ -42,16 +43,16 @@ def update_fit(
     ``"add"``; ``parts`` says which rows came from which file.
     """
     if repeated not in REPEATED:
-        raise PairscoreError(f"repeated is {repeated!r}; use 'refuse' or 'add'.")
+        raise PairscoreError(Setting("repeated") + f" is {repeated!r}", "use 'refuse' or 'add'")
     if fit.comparisons is None:
-        raise PairscoreError(
-            "the model has no comparisons to add to; fit it to items and votes, and save it with"
-            " data=True if it goes through a file."
-        )
+        raise PairscoreError("the model has no comparisons to add to", KEEP_THE_DATA)
     if fit.item_groups is not None and item_groups is None and items is not None:
         raise PairscoreError(
-            "the fit held groups of items out together; give item_groups for all items, the new"
-            " ones last."
+            "the fit held groups of items out together",
+            [
+                "pass the groups of all items to " + Action("update") + ", the new ones last",
+                "fit again to all items with " + Setting("item_groups"),
+            ],
         )
     before = fit.comparisons
     names = dict(columns or {})
@@ -59,8 +60,8 @@ def update_fit(
     of_items, roles = check_names(names)
     if of_items:
         raise PairscoreError(
-            f"{next(iter(of_items))}= is part of the fit, and new items are read as there; leave it"
-            " out, or fit again."
+            Setting(next(iter(of_items))) + " is part of the fit, and new items are read as there",
+            ["leave it out", "fit again"],
         )
     votes = rename_votes(votes, roles, settings.context)
     if not fit.n_features and items is None and not isinstance(votes, Votes):
@@ -92,7 +93,7 @@ def join_votes(votes: Votes, more: Votes) -> Votes:
         second = getattr(more, name)
         if name == "judge" and (first is None) != (second is None):
             raise PairscoreError(
-                "only some of the votes say who judged; give a judge for all votes, or for none."
+                "only some of the comparisons say who judged", "give a judge for all, or for none"
             )
         if (first is None) != (second is None):
             first = np.ones(len(votes)) if first is None else first
@@ -101,12 +102,12 @@ def join_votes(votes: Votes, more: Votes) -> Votes:
             columns[name] = None if first is None else np.concatenate([first, second])
         except TypeError:
             raise PairscoreError(
-                f"the {name} of the new votes is of another kind than that of the old ones; write"
-                " both in the same way."
+                f"the {name} of the new comparisons is of another kind than that of the old ones",
+                "write both in the same way",
             ) from None
     if set(votes.context) != set(more.context):
         raise PairscoreError(
-            f"the new votes have the context {sorted(more.context)} and the old ones"
+            f"the new comparisons have the context {sorted(more.context)} and the old ones"
             f" {sorted(votes.context)}; give the same columns."
         )
     context = {name: np.concatenate([c, more.context[name]]) for name, c in votes.context.items()}

@@ -25,7 +25,7 @@ from pairscore.files.tables import stored_table, warn_of
 from pairscore.files.text_columns import likely_id
 from pairscore.files.workbooks import NewSheet, fill_workbook, first_sheet
 from pairscore.files.write import fill_table
-from pairscore.messages import Piece
+from pairscore.messages import Piece, Setting
 
 MOST_REPEATS = 1 / 3  # first and second times of repeats are in the outer thirds of the order
 MOST_RESTARTS = 20
@@ -100,7 +100,8 @@ def design_pairs(
         raise PairscoreError("there is one item, and a comparison needs two; give more items.")
     if m < judges:
         raise PairscoreError(
-            f"n_comparisons is {m}, fewer than the {judges} judges; use at least one for each."
+            Setting("n_comparisons") + f" is {m}, fewer than the {judges} judges",
+            "use at least one for each",
         )
     sizes = _even(m, judges)
     n_repeats = np.round(share * sizes).astype(int)
@@ -108,8 +109,11 @@ def design_pairs(
     n_once = sizes - 2 * n_repeats - np.bincount(two.ravel(), minlength=judges)
     if n_once.min() < 0:
         raise PairscoreError(
-            f"repeats={repeats:g} and shared={shared:g} are more than all comparisons of a judge;"
-            " use smaller shares."
+            Setting("repeats", share)
+            + " and "
+            + Setting("shared", float(shared))
+            + " are more than all comparisons of a judge",
+            "use smaller shares",
         )
     once, twice = _pairs(n, m, int(n_repeats.sum()) + len(two), rng)
     once, twice = rng.permutation(once), rng.permutation(twice)
@@ -148,8 +152,11 @@ def _judges_of_shared(
     if n_judges < 2:
         if share:
             raise PairscoreError(
-                "shared= is about pairs that two judges compare, and n_judges is 1; use more"
-                " judges, or leave it out."
+                Setting("shared")
+                + " is about pairs that two judges compare, and "
+                + Setting("n_judges")
+                + " is 1",
+                ["use more judges", "leave it out"],
             )
         return np.empty((0, 2), dtype=int)
     everyone = np.column_stack(np.triu_indices(n_judges, 1))
@@ -370,8 +377,12 @@ def _refuse_comparisons(names: list[str], wanted: list[str]) -> None:
     if found and not wanted and "id" not in names:
         raise PairscoreError(
             f"the table has columns {found[0]!r} and {found[1]!r}, so its rows are comparisons and"
-            " not items; give a table with a row for each item, such as the ranking of a model of"
-            " these comparisons, or name the column of ids: id='NAME'."
+            " not items",
+            [
+                "give a table with a row for each item, such as the ranking of a model of these"
+                " comparisons",
+                "name the column of ids: " + Setting("id", "NAME"),
+            ],
         )
 
 

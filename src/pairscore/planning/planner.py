@@ -19,6 +19,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, read_items
 from pairscore.display import html_text, plural
 from pairscore.errors import (
+    CallError,
     NoAnswerError,
     PairscoreError,
     is_real,
@@ -28,8 +29,9 @@ from pairscore.errors import (
     share_up_to,
     whole_number,
 )
+from pairscore.messages import Message, Setting, either, join
 from pairscore.planning.pilot import NoiseEstimate, estimate_noise
-from pairscore.theory.integrals import spread_for_noise
+from pairscore.theory.integrals import CONTRADICTIONS, spread_for_noise
 from pairscore.theory.population import checked_population
 from pairscore.theory.predicted_error import ErrorLaw, ErrorPrediction, checked_method, fewest_items
 
@@ -309,7 +311,7 @@ def _answer(law: ErrorLaw, question: Question, method: str, estimate: NoiseEstim
         # coins; a likelihood without a maximum
         no_answer = law.labels.spread == 0 or (method == "mle" and np.isinf(law.labels.spread))
         kind = NoAnswerError if no_answer else type(chosen)
-        raise kind(_with_remedy(str(chosen), question, alternatives))
+        raise kind(_with_remedy(chosen.message, question, alternatives))
     rule = _study(law, question, method, chosen.n_items, PER_ITEM * chosen.n_items // 2)
     answer = Plan(
         **vars(chosen),
@@ -358,18 +360,21 @@ def _with_intervals(answer: Plan, question: Question, estimate: NoiseEstimate) -
 
 
 def _with_remedy(
-    sentence: str, question: Question, alternatives: dict[str, PlannedStudy | PairscoreError]
-) -> str:
+    refusal: Message,
+    question: Question,
+    alternatives: dict[str, PlannedStudy | PairscoreError],
+) -> Message:
     """The refusal, and which method would do with how much."""
     able = [study for study in alternatives.values() if isinstance(study, PlannedStudy)]
     if not able or question.target is None:
-        return sentence
+        return refusal
     best = min(able, key=lambda study: (study.n_comparisons, study.n_items_total))
     if question.solved_for == "n_items":
         amount = plural(best.n_items, "item", ",")
     else:
         amount = plural(best.n_comparisons, "comparison", ",")
-    return f"{sentence.rstrip('.')}; {best.method!r} can with {amount}."
+    other = "use " + Setting("method", best.method) + f", which can with {amount}"
+    return Message(refusal.problem, (other,))
 
 
 # -- the question ----------------------------------------------------------------------------------
@@ -393,13 +398,20 @@ def make_question(
     )
     if target is None and question.n_comparisons is None:
         raise PairscoreError(
-            "there is no target and no number of comparisons: give a target (angle=, misordered= or"
-            " norm_error=), n_comparisons=, or the time of the experts (hours=)."
+            "there is no target and no number of comparisons",
+            [
+                "give a target (such as " + Setting("misordered") + ")",
+                "give " + Setting("n_comparisons"),
+                "give the time of the experts (" + Setting("hours") + ")",
+            ],
         )
     if target is not None and None not in (question.n_items, question.n_comparisons):
         raise PairscoreError(
-            "n_items=, n_comparisons= and a target are all given, so nothing is left to find; leave"
-            " one out."
+            Setting("n_items")
+            + ", "
+            + Setting("n_comparisons")
+            + " and a target are all given, so nothing is left to find",
+            "leave one out",
         )
     return question
 
@@ -408,14 +420,14 @@ def checked_target(**measures: float | None) -> tuple[str, float] | None:
     """The one target that was given, by name and value; None if there is none."""
     given = {name: value for name, value in measures.items() if value is not None}
     if len(given) > 1:
-        targets = " and ".join(f"{name}=" for name in given)
+        targets = join(" and ", map(Setting, given))
         both = "both" if len(given) == 2 else "all"
-        raise PairscoreError(f"{targets} are {both} targets; ask for one of them.")
+        raise PairscoreError(targets + f" are {both} targets", "ask for one of them")
     for name, value in given.items():
         limit, words = TARGETS[name]
         if not is_real(value) or not 0 < value < limit:
             hint = share_meant(value, limit) if name == "misordered" else ""
-            raise PairscoreError(f"{name} is {value!r}; use a number {words}.{hint}")
+            raise PairscoreError(Setting(name) + f" is {value!r}", f"use a number {words}.{hint}")
         return name, float(value)
     return None
 
@@ -431,14 +443,18 @@ def affordable_comparisons(
         return n_comparisons
     if n_comparisons is not None:
         raise PairscoreError(
-            "n_comparisons= and hours= both say how many comparisons there are; leave one out."
+            Setting("n_comparisons")
+            + " and "
+            + Setting("hours")
+            + " both say how many comparisons there are",
+            "leave one out",
         )
     budget = number * positive_number(hours, "hours") * 3600
     affordable = int(budget / positive_number(seconds, "seconds_per_comparison"))
     if affordable < 1:
         raise PairscoreError(
-            f"hours is {hours!r}, which is less than one comparison takes; use more hours, or fewer"
-            " seconds_per_comparison."
+            Setting("hours") + f" is {hours!r}, which is less than one comparison takes",
+            ["use more hours", "use fewer " + Setting("seconds_per_comparison")],
         )
     return affordable
 
@@ -449,7 +465,11 @@ def checked_costs(item_cost: Any, comparison_cost: Any) -> tuple[float, float] |
         return None
     if item_cost is None or comparison_cost is None:
         raise PairscoreError(
-            "item_cost= and comparison_cost= are weighed against each other; give both."
+            Setting("item_cost")
+            + " and "
+            + Setting("comparison_cost")
+            + " are weighed against each other",
+            "give both",
         )
     item = number_between(item_cost, "item_cost", 0, MOST, "a number from 0")
     return item, positive_number(comparison_cost, "comparison_cost")
@@ -472,25 +492,38 @@ def error_law(
     ``noise`` is against the items' whole scores, of whose variance features have ``explained``.
     """
     if population is not None:
-        others = (n_features, min_eigenvalue, noise, link, table, explained)
-        if any(given is not None for given in others):
-            raise PairscoreError(
-                "a population has its own features, noise and link; leave out n_features=,"
-                " min_eigenvalue=, noise=, explained=, link=, items= and pilot=, or population=."
+        described = {
+            "n_features": n_features,
+            "min_eigenvalue": min_eigenvalue,
+            "noise": noise,
+            "link": link,
+            "items": table,
+            "explained": explained,
+        }
+        given = [Setting(name) for name, value in described.items() if value is not None]
+        if given:
+            raise CallError(
+                "a population has its own features, noise and link",
+                ["leave out " + either(given, " and "), "leave out " + Setting("population")],
             )
         return ErrorLaw.of(checked_population(population))
     if noise is None:
         raise PairscoreError(
-            "the noise is missing: give the share of labels that contradict the scores (noise=,"
-            " 0.2 is common), comparisons of a pilot (pilot=), or population=."
+            "the noise is missing",
+            [
+                f"give the share of {CONTRADICTIONS} (" + Setting("noise") + ", 0.2 is common)",
+                "give comparisons of a pilot (" + Setting("pilot") + ")",
+                "give " + Setting("population"),
+            ],
         )
-    noise = share_up_to(noise, "noise", 0.5, "flipped labels")
+    noise = share_up_to(noise, "noise", 0.5, CONTRADICTIONS)
     if table is None:
         eigenvalues = _equally_spaced(n_features, min_eigenvalue)
     elif n_features is not None or min_eigenvalue is not None:
+        too_many = "min_eigenvalue" if n_features is None else "n_features"
         raise PairscoreError(
-            "the items determine the features; leave out n_features= and min_eigenvalue=, or"
-            " items=."
+            "the items determine the features",
+            ["leave out " + Setting(too_many), "leave out " + Setting("items")],
         )
     else:
         eigenvalues = correlation_eigenvalues(table)
@@ -505,12 +538,14 @@ def _spreads(total: float, explained: Any) -> tuple[float, float]:
         return total, 0.0
     if not is_real(explained) or not 0 < explained < 1:
         raise PairscoreError(
-            f"explained is {explained!r}; use the share of the scores' variance that the features"
-            f" explain, above 0 and at most 1.{share_meant(explained)}"
+            Setting("explained") + f" is {explained!r}",
+            "use the share of the scores' variance that the features explain, above 0 and at most"
+            f" 1.{share_meant(explained)}",
         )
     if np.isinf(total):
         raise PairscoreError(
-            "explained= needs labels with some noise; use a noise above 0, or leave it out."
+            Setting("explained") + " needs comparisons with some noise",
+            ["use a noise above 0", "leave it out"],
         )
     return total * float(np.sqrt(explained)), total * float(np.sqrt(1 - explained))
 
@@ -519,7 +554,12 @@ def _equally_spaced(n_features: Any, min_eigenvalue: Any) -> np.ndarray:
     """Eigenvalues of the paper's covariances, d of them from 1 down to the smallest."""
     if n_features is None:
         raise PairscoreError(
-            "the number of features is missing; give n_features=, items= or population=."
+            "the number of features is missing",
+            [
+                "give " + Setting("n_features"),
+                "give " + Setting("items"),
+                "give " + Setting("population"),
+            ],
         )
     value = 1.0 if min_eigenvalue is None else min_eigenvalue
     remedy = "a number above 0 and at most 1"
@@ -579,16 +619,25 @@ def pilot_noise(
     """The noise that a pilot tells, from comparisons of the items of a table."""
     if explained is not None:
         raise PairscoreError(
-            "the pilot's noise already includes what features do not explain; leave out"
-            " explained=, or give noise= instead of pilot=."
+            "the pilot's noise already includes what features do not explain",
+            [
+                "leave out " + Setting("explained"),
+                "give " + Setting("noise") + " instead of " + Setting("pilot"),
+            ],
         )
     if noise is not None:
         raise PairscoreError(
-            "both noise= and pilot= are given, and the pilot tells the noise; leave one out."
+            "both "
+            + Setting("noise")
+            + " and "
+            + Setting("pilot")
+            + " are given, and the pilot gives the noise",
+            "leave one out",
         )
     if table is None:
         raise PairscoreError(
-            "a pilot compares items, and their features are missing; give them with items=."
+            "a pilot compares items, and their features are missing",
+            "give them with " + Setting("items"),
         )
     data, outcome = Comparisons.from_frames(table, pilot)
     if data.weight is not None:
@@ -698,7 +747,8 @@ class Search:
         if n is None:
             raise NoAnswerError(
                 f"{self.method!r} cannot reach {self.measure} {self.target:g} with {MOST_ITEMS:,}"
-                " items and M = N log N; ask for a larger error."
+                " items and M = N log N",
+                "ask for a larger error",
             )
         return n
 
@@ -708,7 +758,8 @@ class Search:
         if least is None:
             raise NoAnswerError(
                 f"no number of items and comparisons up to {MOST_ITEMS:,} and {MOST_COMPARISONS:,}"
-                f" reaches {self.target:g}; ask for a larger error."
+                f" reaches {self.target:g}",
+                "ask for a larger error",
             )
         from scipy.optimize import minimize_scalar  # slow to import, and only wanted here
 
@@ -752,5 +803,5 @@ class Search:
     def _refusal(self, fixed: str, free: str, floor: float) -> NoAnswerError:
         return NoAnswerError(
             f"with {fixed} {self.method!r} cannot reach {self.measure} {self.target:g} at any"
-            f" number of {free}: it stays at {floor:.3g}."
+            f" number of {free}: it stays at {floor:.3g}"
         )

@@ -7,6 +7,7 @@ import numpy as np
 
 from pairscore.display import plural, text_table
 from pairscore.errors import NoAnswerError
+from pairscore.messages import Words, in_python
 from pairscore.planning.planner import PER_ITEM, Plan, PlannedStudy, items_for
 from pairscore.records import plain
 from pairscore.theory.integrals import correct_share
@@ -278,8 +279,10 @@ def _cautions(plan: Plan) -> list[str]:
     return cautions
 
 
-def plans_text(plans: Mapping[float, Plan | NoAnswerError]) -> str:
-    """Plans of the same question for several noises as a table; a refusal is its sentence."""
+def plans_text(plans: Mapping[float, Plan | NoAnswerError], words: Words = in_python) -> str:
+    """Plans of the same question for several noises as a table; a refusal is its sentence, in the
+    words of a front end.
+    """
     found = {noise: one for noise, one in plans.items() if isinstance(one, Plan)}
     refused = {noise: one for noise, one in plans.items() if not isinstance(one, Plan)}
     effects = any(plan.explained < 1 for plan in found.values())
@@ -302,10 +305,12 @@ def plans_text(plans: Mapping[float, Plan | NoAnswerError]) -> str:
         for noise, plan in found.items()
     ]
     table = text_table(header, rows, "{:>}" + "  {:>}" * (len(header) - 1)) if rows else ""
-    reasons = [f"noise {100 * noise:.3g} %: {error}" for noise, error in refused.items()]
+    reasons = [
+        f"noise {100 * noise:.3g} %: {error.worded(words)}" for noise, error in refused.items()
+    ]
     first = next(iter(found.values()), None)
-    words = [] if first is None else _words_of_table(first)
-    return "\n\n".join(block for block in (table, "\n".join(reasons), "\n".join(words)) if block)
+    about = [] if first is None else _words_of_table(first)
+    return "\n\n".join(block for block in (table, "\n".join(reasons), "\n".join(about)) if block)
 
 
 def _words_of_table(plan: Plan) -> list[str]:

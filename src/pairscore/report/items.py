@@ -11,6 +11,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, read_items, with_features
 from pairscore.data.recipe import apply_recipe, recipe_of
 from pairscore.errors import PairscoreError
+from pairscore.messages import Value
 from pairscore.model.predict import expected_outcomes, neutral_chances
 from pairscore.model.ranks import rank_pieces
 from pairscore.model.score_scales import ScoreScale
@@ -69,7 +70,8 @@ def read_comparisons(model: "RankRegression", items: Any, votes: Any) -> Compari
     if model.n_items_ is None:
         raise PairscoreError(
             "the model was fitted to differences and knows no items, so there is nothing to rank in"
-            " a report; fit it to items and votes."
+            " a report",
+            "fit it to items and comparisons",
         )
     data = items if isinstance(items, Comparisons) else _read_tables(model, items, votes)
     names = model.result_.names
@@ -88,8 +90,8 @@ def _read_tables(model: "RankRegression", items: Any, votes: Any) -> Comparisons
     if not names:
         if items is not None:
             raise PairscoreError(
-                "the model was fitted to comparisons alone and knows no features; give None in"
-                " place of the items."
+                "the model was fitted to comparisons alone and knows no features",
+                ["leave the items out", "give " + Value(None) + " in their place"],
             )
         return Comparisons.from_frames(None, votes, seed=seed, context=context)[0]
     by_recipe = model.recipe_ is not None and not isinstance(items, Items)

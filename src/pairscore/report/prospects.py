@@ -16,7 +16,7 @@ from pairscore.model.item_lookup import known_items
 from pairscore.model.regression import RankRegression
 from pairscore.planning.planner import correlation_eigenvalues
 from pairscore.report.trials import NAN, HeldOutItems, Trial
-from pairscore.report.words import option_words
+from pairscore.report.words import plain_text
 from pairscore.theory.integrals import best_share, spread_for_noise
 from pairscore.theory.predicted_error import ErrorLaw
 
@@ -69,7 +69,7 @@ def prospects(model: RankRegression, data: Comparisons) -> tuple[list[Prospect],
             for factor in FACTORS
         ]
     except PairscoreError as error:
-        return [], option_words(str(error))
+        return [], plain_text(error)
     one_feature = law.n_features == 1
     return [
         Prospect(

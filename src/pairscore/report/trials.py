@@ -22,7 +22,7 @@ from pairscore.metrics import angle
 from pairscore.model.predict import linear_scores
 from pairscore.model.regression import RankRegression
 from pairscore.parallel import ALONE, Workers
-from pairscore.report.words import option_words
+from pairscore.report.words import plain_text
 
 MOST_FOLDS = 5
 NAN = float("nan")
@@ -173,7 +173,7 @@ def _fit_and_predict(
         with one_blas_thread:
             return _fitted(model.fit(data[train]), data[test])
     except PairscoreError as error:
-        return Fitted(np.empty(0), np.full(len(test), np.nan), option_words(str(error)))
+        return Fitted(np.empty(0), np.full(len(test), np.nan), plain_text(error))
 
 
 def put_together(data: Comparisons, folds: Folds, fits: list[Fitted]) -> tuple[np.ndarray, str]:

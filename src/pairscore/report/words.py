@@ -1,7 +1,7 @@
 """Numbers and names as the text that a report shows.
 
-Numbers with their unit or "unknown", singular and plural, command-line options in place of Python
-arguments, and names cut to the width that a chart has for them.
+Numbers with their unit or "unknown", singular and plural, settings in plain words, and names cut to
+the width that a chart has for them.
 """
 
 import re
@@ -13,11 +13,7 @@ from unicodedata import east_asian_width
 from pairscore.errors import Worded
 from pairscore.messages import Action, Part, Setting, plain_name
 
-OPTION = re.compile(r"\b(\w+)=(?:'(\w+)'|True|(\d+(?:\.\d+)?(?:e-?\d+)?))")
-COVARIANCE_ITEMS = re.compile(r", name some with covariance_items=")
-RIDGE = re.compile(r"\b([Ss])et l2\b")
 WHOLE_PART = re.compile(r"\d+")
-N_ITEMS = re.compile(r"\bn_items is (\d+)")
 MOST_PASSES = 4  # over names that still look alike after they were cut
 
 
@@ -126,16 +122,21 @@ def advice_or_tried(rejected: Mapping[str, str], setting: str, advice: str, what
     return f"{what} was tried when the settings were chosen ({rejected[setting]})"
 
 
+def plain_text(said: Worded) -> str:
+    """What the library says in plain words, to stand within a sentence."""
+    return said.worded(in_plain_words)
+
+
 def as_sentence(said: Worded) -> str:
     """An error or a warning as a sentence of the page."""
-    text = option_words(said.worded(in_plain_words))
+    text = plain_text(said)
     return text[:1].upper() + text[1:]
 
 
 # what settings are called on a page, which is also for people who use no commands
 PLAIN_NAMES = {
     "l2": "ridge",
-    "n_items": "number of items",
+    "n_items": "number of compared items",
     "n_jobs": "number of threads",
 }
 PLAIN_WORDS = {
@@ -159,22 +160,6 @@ def in_plain_words(part: Part) -> str | None:
     if isinstance(part, Setting) and part.name in PLAIN_NAMES:
         return plain_name(Setting(PLAIN_NAMES[part.name], part.value))
     return plain_name(part)
-
-
-def option_words(text: str) -> str:
-    """A sentence of the library with the options of the command for its arguments.
-
-    >>> option_words("set a ridge such as l2=1.0, or use method='pooled' with side_effect=True.")
-    'set a ridge such as --l2 1, or use --method pooled with --side-effect.'
-    """
-
-    def option(match: re.Match[str]) -> str:
-        name, word, number = match.groups()
-        value = word or (f"{float(number):g}" if number else "")
-        return f"--{name.replace('_', '-')} {value}".rstrip()
-
-    text = N_ITEMS.sub(r"the number of compared items is \1", COVARIANCE_ITEMS.sub("", text))
-    return RIDGE.sub(r"\1et --l2", OPTION.sub(option, text))
 
 
 def text_width(text: str) -> float:

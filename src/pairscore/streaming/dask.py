@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import pairscore
 from pairscore.display import plural
 from pairscore.errors import PairscoreError
+from pairscore.messages import Setting
 from pairscore.streaming.engines import FAN, Done, Task, add, attempt
 
 SECONDS = 30  # within which a scheduler answers, and has a worker
@@ -80,8 +81,8 @@ def _same(task: Any) -> Any:
 def _worker_lost(error: Any) -> PairscoreError:
     times = plural(error.allowed_failures + 1, "time")
     return PairscoreError(
-        f"Dask gave up a part whose worker ended {times}, usually because memory ran out;"
-        " give workers more memory, or the fit less (memory='500MB')."
+        f"Dask gave up a part whose worker ended {times}, usually because memory ran out",
+        ["give workers more memory", "give the fit less (" + Setting("memory", "500MB") + ")"],
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pairscore.display import shown
 from pairscore.errors import PairscoreError
+from pairscore.messages import Setting
 from pairscore.streaming.engines import Engine, local_engine
 
 DASK = ("dask://", "tcp://", "tls://", "ucx://", "ws://", "wss://")
@@ -30,8 +31,11 @@ def connected(engine: Any, n_jobs: int | None = None) -> Iterator[Engine]:
         return
     if n_jobs is not None:
         raise PairscoreError(
-            "n_jobs= asks for threads of this machine, and engine= for a cluster; leave one of the"
-            " two out."
+            Setting("n_jobs")
+            + " asks for threads of this machine, and "
+            + Setting("engine")
+            + " for a cluster",
+            "leave one of the two out",
         )
     if isinstance(engine, str):
         with _at(engine) as found:
@@ -55,8 +59,8 @@ def _at(address: str) -> Iterator[Engine]:
             yield spark
     else:
         raise PairscoreError(
-            f"engine is {shown(address)}; give an address such as dask://host:8786,"
-            " spark://host:7077 or local[2]."
+            Setting("engine") + f" is {shown(address)}",
+            "give an address such as dask://host:8786, spark://host:7077 or local[2]",
         )
 
 
@@ -73,8 +77,8 @@ def _of(engine: Any) -> Engine:
         return SparkEngine(getattr(engine, "sparkContext", engine))
     if not hasattr(engine, "total"):
         raise PairscoreError(
-            f"engine is {shown(engine)}; give an address such as dask://host:8786, a client of"
-            " Dask, or a Spark session."
+            Setting("engine") + f" is {shown(engine)}",
+            "give an address such as dask://host:8786, a client of Dask, or a Spark session",
         )
     found: Engine = engine
     return found

@@ -92,7 +92,7 @@ def attempt(task: Task, part: Any) -> Any:
         with one_blas_thread:
             return task(part)
     except PairscoreError as error:
-        raise PairscoreError(str(error)) from None  # of a class that every process can read
+        raise PairscoreError(error.message) from None  # of a class that every process can read
 
 
 def add(results: Sequence[Any]) -> Any:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.sums import share_of
-from pairscore.errors import PairscoreError
+from pairscore.errors import no_comparisons
 from pairscore.estimators.checks import refuse_lost_digits, refuse_too_many_features, refuse_weights
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.estimate import Estimate, Note
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.model.fit import Fit
-from pairscore.model.fit_comparisons import keep_estimate, without_decisions
+from pairscore.model.fit_comparisons import keep_estimate, only_ties, without_decisions
 from pairscore.model.inference import choose_inference
 from pairscore.model.odd_data import alike_notes, extreme_items, one_sided_notes
 from pairscore.model.provenance import record_of
@@ -156,12 +156,9 @@ def check_first(data: StreamData, settings: Settings) -> tuple[Settings, list[No
     """
     first = data.first
     if not first.given and not first.seen.any():
-        raise PairscoreError("there are no comparisons; give at least one row of votes.")
+        raise no_comparisons()
     if settings.ties == "drop" and first.tied > 0 and not data.tally.n_comparisons:
-        raise PairscoreError(
-            "every comparison is a tie, so ties='drop' leaves nothing to learn from; use"
-            " ties='half'."
-        )
+        raise only_ties()
     if np.isfinite(first.weights.low):
         refuse_weights(first.weights.low, first.weights.high)
     refuse_too_many_features(data, first.number, settings)

@@ -38,6 +38,7 @@ from pairscore.estimators.null_space import never_differing_in_sums
 from pairscore.estimators.pair_sums import Meat
 from pairscore.estimators.ridge import ridge_is_weak
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
+from pairscore.messages import Setting
 from pairscore.model.fit_comparisons import fit_of, without_decisions
 from pairscore.model.inference import choose_inference
 from pairscore.model.provenance import record_of
@@ -72,7 +73,7 @@ FAR_SCALE = (
     "the scale of the coefficients is far from that at which sums were made, and there are no"
     " intervals: every site has to make sums at this model, and these are merged again."
 )
-SEPARATED = (
+NO_BEST_SCALE = (
     "no scale of the closed form fits best, so that there are no intervals: the comparisons may be"
     " separated; use a ridge."
 )
@@ -129,8 +130,8 @@ def _merge_first(
     side = first.terms.side_effect
     if side and method != "mle":
         raise PairscoreError(
-            "a side effect over sites is estimated by method='mle'; use that, or make the sums"
-            " without it."
+            "a side effect over sites is estimated by " + Setting("method", "mle"),
+            ["use that", "make the sums without it"],
         )
     point = Point(first, method, float(l2), check_settings(inference=inference).inference)
     refuse_too_many_features(point.data, first.numbers.number, point.settings)
@@ -179,7 +180,7 @@ def _merge_closed_form(point: Point, sums: ClosedFormRound) -> RankRegression:
         moved = best_scale(sums.along.slope, ridge.factor * point.scale**2)
     known = SCALES if kind is None else PAIR_SCALES
     if separated:
-        notes = [*notes, SeparationWarning(SEPARATED)]
+        notes = [*notes, SeparationWarning(NO_BEST_SCALE)]
         kind = None
     elif not known[0] < moved < known[-1]:
         notes = [*notes, RoundNeededWarning(FAR_SCALE)]

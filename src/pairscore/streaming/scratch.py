@@ -8,6 +8,7 @@ from tempfile import gettempdir
 
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import scratch_folder
+from pairscore.messages import Setting
 
 
 class ScratchError(PairscoreError):
@@ -43,6 +44,8 @@ def reachable(folder: str) -> Iterator[None]:
     except OSError as error:
         raise ScratchError(
             f"temporary files in {folder!r} cannot be read or written on {gethostname()!r}"
-            f" ({error.strerror or error}); give a folder with enough room that every worker can"
-            " reach (scratch=)."
+            f" ({error.strerror or error})",
+            "give a folder with enough room that every worker can reach ("
+            + Setting("scratch")
+            + ")",
         ) from None

@@ -29,6 +29,7 @@ from pairscore.files.archive import (
     Field,
     has_type,
 )
+from pairscore.messages import Setting
 from pairscore.model.odd_data import one_sided_notes
 from pairscore.streaming.engines import local_engine
 from pairscore.streaming.site_files import (
@@ -346,8 +347,8 @@ def refuse_small(n_items: int, d: int) -> None:
     if n_items < fewest:
         raise PairscoreError(
             f"this site has {plural(n_items, 'compared item')}, and sums over fewer than {fewest}"
-            f" items with {plural(d, 'feature')} may say much about each; compare more items, or"
-            " pass allow_small=True."
+            f" items with {plural(d, 'feature')} may say much about each",
+            ["compare more items", "pass " + Setting("allow_small", True)],
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from pairscore.errors import PairscoreError
 from pairscore.files.partitions import REASON_LENGTH
+from pairscore.messages import Message, Setting
 from pairscore.streaming.engines import FAN, Done, Task, add, attempt
 
 
@@ -20,7 +21,7 @@ from pairscore.streaming.engines import FAN, Done, Task, add, attempt
 class Fault:
     """What a task raised, in the place of its sums; beside any other sums it is the total."""
 
-    message: str
+    message: Message
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def _tree(context: Any, held: Any, parts: list[Any]) -> Any:
         try:
             return number, attempt(held.value, part)
         except PairscoreError as error:
-            return number, Fault(str(error))
+            return number, Fault(error.message)
 
     rdd = context.parallelize(list(enumerate(parts)), len(parts)).map(run)
     n = len(parts)
@@ -119,8 +120,10 @@ def spark_at(master: str) -> Iterator[SparkEngine]:
     running = SparkSession.getActiveSession()
     if running is not None and running.sparkContext.master != master:
         raise PairscoreError(
-            f"a Spark session already runs on {running.sparkContext.master!r}, and engine is"
-            f" {master!r}; stop that session, or give it as the engine."
+            f"a Spark session already runs on {running.sparkContext.master!r}, and "
+            + Setting("engine")
+            + f" is {master!r}",
+            ["stop that session", "give it as the engine"],
         )
     with _started(master):
         builder = SparkSession.builder.master(master).appName("pairscore")

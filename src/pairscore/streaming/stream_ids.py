@@ -11,7 +11,7 @@ from pairscore.data.find_ids import (
     choose_among,
     distinct,
     find_id_column,
-    found_words,
+    found_note,
     id_settings,
 )
 from pairscore.data.tables import ID_COLUMN, Column, as_frame
@@ -33,7 +33,7 @@ def with_column_of_ids(
     """
     id = find_item_ids(source, votes, layout, settings)
     if id is not None:
-        warn_caller(f"{found_words(id)}; id={id!r} says so.", ColumnFoundWarning)
+        warn_caller(found_note(id))
         return settings | {"id": id}
     parts = item_parts(source)
     if not settings.get("id") and parts and ID_COLUMN not in parts[0].column_names():

@@ -14,13 +14,15 @@ from pairscore.data.items import (
 )
 from pairscore.data.vote_columns import NAMED_ROLES
 from pairscore.display import shown
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, no_comparisons
+from pairscore.estimators.checks import no_sides
 from pairscore.estimators.settings import Settings
 from pairscore.files.partitions import (
     PARTITION_ROWS,
     REASON_LENGTH,
     partitions,
 )
+from pairscore.messages import Setting
 from pairscore.streaming.batches import BatchLayout, BatchReader, NumberedPart
 from pairscore.streaming.engines import Engine
 from pairscore.streaming.first_pass import FirstPass
@@ -75,14 +77,11 @@ class StreamJob:
         votes = stored(self.source.comparisons, folder, "comparisons")
         sources = partitions(votes, PARTITION_ROWS, anywhere=not self.engine.is_local)
         if not sources:
-            raise PairscoreError("there are no comparisons; give at least one row of votes.")
+            raise no_comparisons()
         parts = [NumberedPart(number, source) for number, source in enumerate(sources)]
         layout = BatchLayout.of_names(sources[0].column_names(), of_votes)
         if self.settings.side_effect and not layout.has_sides:
-            raise PairscoreError(
-                "side_effect=True needs votes that say who was left and right; these only say"
-                " winner and loser."
-            )
+            raise no_sides()
         table = stored(self.source.items, folder, "items")
         of_items = with_column_of_ids(table, sources, layout, of_items)
         if self.engine.is_local:
@@ -125,7 +124,8 @@ def refuse_settings(settings: Settings) -> None:
         )
     if settings.item_effects or settings.choose_item_effects:
         raise PairscoreError(
-            "item_effects need all comparisons at once; fit without streaming, or without them."
+            Setting("item_effects") + " need all comparisons at once",
+            ["fit without streaming", "fit without them"],
         )
     if settings.choose_l2:
         raise PairscoreError(
@@ -146,11 +146,14 @@ def bytes_of(memory: Any) -> float:
     except ValueError:
         size = 0.0
     if size <= 0:
-        raise PairscoreError(f"memory is {shown(memory)}; give it as '2GB' or '500MB'.")
+        raise PairscoreError(
+            Setting("memory") + f" is {shown(memory)}", "give it as '2GB' or '500MB'"
+        )
     if size < SMALLEST_MEMORY:
         raise PairscoreError(
-            f"memory is {shown(memory)}, and even a small batch of comparisons takes more; give"
-            " some megabytes at least, such as '500MB'."
+            Setting("memory")
+            + f" is {shown(memory)}, and even a small batch of comparisons takes more",
+            "give some megabytes at least, such as '500MB'",
         )
     return size
 
@@ -172,8 +175,8 @@ def stored(source: Any, folder: str, what: str) -> Any:
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:REASON_LENGTH]
         raise PairscoreError(
-            f"the {what} cannot be written to {folder!r} ({reason}); give a folder that every"
-            " worker can reach (scratch=)."
+            f"the {what} cannot be written to {folder!r} ({reason})",
+            "give a folder that every worker can reach (" + Setting("scratch") + ")",
         ) from None
     return path
 

@@ -12,7 +12,7 @@ Start with ``population``: the law of the paper's section 7.
 
 Documented names are also here: ``from pairscore.theory import theorem_bound``.
 
-Imports: display, errors, choices, data, core, estimators.
+Imports: display, errors, choices, data, core, estimators, messages.
 """
 
 from importlib import import_module

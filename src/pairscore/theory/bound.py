@@ -26,7 +26,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from pairscore.core.roots import bisect
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, one_of
+from pairscore.messages import Setting
 
 # by how much 2^N is to be outweighed at least: rounding errors times N would decide otherwise
 MARGIN = 1e-9
@@ -193,16 +194,17 @@ def theorem_bound(
     s = BoundSetting(log_n, log_m, n_features, min_eigenvalue, max_eigenvalue, epsilon, c2, c3, c4)
     if n_items <= n_features + 2:
         raise PairscoreError(
-            f"n_items is {n_items} but must exceed n_features + 2 = {n_features + 2} for the"
-            " covariance to exist; give more items."
+            Setting("n_items")
+            + f" is {n_items} but must exceed the number of features + 2 = {n_features + 2} for the"
+            " covariance to exist",
+            "give more items",
         )
     return bound_at(_checked(s), tradeoff)
 
 
 def bound_at(s: BoundSetting, tradeoff: str = "paper") -> Bound:
     """The bound of a setting whose sizes are logarithms."""
-    if tradeoff not in ("paper", "best"):
-        raise PairscoreError(f"tradeoff is {tradeoff!r}; use 'paper' or 'best'.")
+    one_of(tradeoff, "tradeoff", ("paper", "best"))
     t = paper_tradeoffs(s) if tradeoff == "paper" else best_tradeoffs(s)
     return Bound({name: term(s, t) for name, term in TERMS.items()}, side_conditions(s, t), t)
 
@@ -271,8 +273,8 @@ def smallest_log_n_items(
     """
     if not comparisons > 0:
         raise PairscoreError(
-            f"comparisons is {comparisons}; give a positive multiple of d N log^3 N / (epsilon^2"
-            " lambda_d)."
+            Setting("comparisons") + f" is {comparisons}",
+            "give a positive multiple of d N log^3 N / (epsilon^2 lambda_d)",
         )
     base = _checked(
         BoundSetting(1.0, 1.0, n_features, min_eigenvalue, max_eigenvalue, epsilon, c2, c3, c4)
@@ -288,8 +290,12 @@ def smallest_log_n_items(
     while vacuous(high):
         if high >= LARGEST_LOG_N:
             raise PairscoreError(
-                f"the bound stays at 1 up to log N = {high:.3g}; use tradeoff='best', more"
-                f" comparisons or an epsilon below {epsilon}."
+                f"the bound stays at 1 up to log N = {high:.3g}",
+                [
+                    "use " + Setting("tradeoff", "best"),
+                    "use more comparisons",
+                    f"use an epsilon below {epsilon}",
+                ],
             )
         low, high = high, 2 * high
     return bisect(vacuous, low, high, rtol=1e-6)[1]
@@ -406,24 +412,28 @@ def _polish(
 def _log_size(name: str, size: float) -> float:
     """Logarithm of a number of things; Python's integers may be too large for a float."""
     if not (isinstance(size, (int, np.integer)) or math.isfinite(size)) or size < 1:
-        raise PairscoreError(f"{name} is {size}; give a number of at least 1.")
+        raise PairscoreError(Setting(name) + f" is {size}", "give a number of at least 1")
     return math.log(size)
 
 
 def _checked(s: BoundSetting) -> BoundSetting:
     """A setting whose numbers make sense, or one sentence about the first that does not."""
     if s.n_features < 1 or s.n_features != int(s.n_features):
-        raise PairscoreError(f"n_features is {s.n_features}; give a whole number of at least 1.")
+        raise PairscoreError(
+            Setting("n_features") + f" is {s.n_features}", "give a whole number of at least 1"
+        )
     for name in ("min_eigenvalue", "max_eigenvalue", "epsilon", "c2", "c4"):
         value = getattr(s, name)
         if not (math.isfinite(value) and value > 0):
-            raise PairscoreError(f"{name} is {value}; give a positive number.")
+            raise PairscoreError(Setting(name) + f" is {value}", "give a positive number")
     if not (math.isfinite(s.c3) and s.c3 >= 0):
-        raise PairscoreError(f"c3 is {s.c3}; give a number of at least 0.")
+        raise PairscoreError(Setting("c3") + f" is {s.c3}", "give a number of at least 0")
     if s.max_eigenvalue < s.min_eigenvalue:
         raise PairscoreError(
-            f"max_eigenvalue is {s.max_eigenvalue}, below min_eigenvalue = {s.min_eigenvalue}; give"
-            " the largest eigenvalue of the covariance."
+            Setting("max_eigenvalue")
+            + f" is {s.max_eigenvalue}, below "
+            + Setting("min_eigenvalue", s.min_eigenvalue),
+            "give the largest eigenvalue of the covariance",
         )
     return s
 

@@ -23,6 +23,7 @@ from pairscore.core.links import Link
 from pairscore.core.moments import moments
 from pairscore.errors import PairscoreError
 from pairscore.estimators.closed_form import split_covariance
+from pairscore.messages import Setting
 
 BLOCK = 1 << 20  # score differences at a time: arrays of 8 MB, however many the items
 
@@ -177,7 +178,8 @@ def decomposition_rows(
     """
     if repeats < 2:
         raise PairscoreError(
-            f"repeats is {repeats}; give at least 2, so that a standard error exists."
+            Setting("repeats") + f" is {repeats}",
+            "give at least 2, so that a standard error exists",
         )
     rows: list[dict[str, float | int | str]] = []
     for n_items, n_comparisons in grid:
@@ -224,11 +226,13 @@ def _check(
     if second_half.shape[1] != n_features or covariance.shape != (n_features, n_features):
         shapes = f"{second_half.shape[1]} columns and the covariance shape {covariance.shape}"
         raise PairscoreError(
-            f"items have {n_features} features but second_half has {shapes}; give all of them for"
-            " the same features."
+            f"items have {n_features} features but " + Setting("second_half") + f" has {shapes}",
+            "give all of them for the same features",
         )
     if len(second_half) <= n_features + 2:
         raise PairscoreError(
-            f"second_half has {len(second_half)} items but needs more than n_features + 2 ="
-            f" {n_features + 2}; give more items."
+            Setting("second_half")
+            + f" has {len(second_half)} items but needs more than {n_features + 2}, the number of"
+            " features + 2",
+            "give more items",
         )

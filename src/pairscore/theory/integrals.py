@@ -21,6 +21,7 @@ from scipy.special import erf, erfc
 from pairscore.core.links import Link
 from pairscore.core.roots import solve_falling
 from pairscore.errors import PairscoreError
+from pairscore.messages import Setting
 
 STEP = 1 / 32  # of log x, at which every integral here has ten digits or more
 # from 3e-70, for links far narrower than the normal, to 40 standard deviations
@@ -32,6 +33,7 @@ LARGEST_SPREAD = 1e50  # beyond it the grid would miss the link; inf is the law 
 LARGEST_LOG_SPREAD = 115.0  # just inside the logarithm of the largest spread
 LARGEST_FOR_SHARES = 1e6  # beyond it labels are as good as without noise
 LARGEST_ANGLE = 1.4  # radians from which on a score says nothing of the best one
+CONTRADICTIONS = "comparisons that contradict the scores"  # whose share is the noise
 SMALLEST_NOISE = 1e-40  # below it no label of any study is flipped
 NEGLIGIBLE = 1e-20  # weight of a node that cannot change the last digit of a sum
 # h has no detail finer than a standard normal: a plain grid of z > 0 integrates it exactly
@@ -126,8 +128,8 @@ def spread_for_noise(link: Link, noise: float) -> float:
     """
     if not 0 <= noise <= 0.5:
         raise PairscoreError(
-            f"noise is {noise!r}, the share of flipped labels; use a number from 0 (none) to 0.5"
-            f" (coin tosses)."
+            Setting("noise") + f" is {noise!r}, the share of {CONTRADICTIONS}",
+            "use a number from 0 (none) to 0.5 (coin tosses)",
         )
     if noise == 0:
         return np.inf
@@ -135,7 +137,8 @@ def spread_for_noise(link: Link, noise: float) -> float:
         return 0.0
     if noise < SMALLEST_NOISE:
         raise PairscoreError(
-            f"noise is {noise!r}, which is as good as none; use 0, or at least {SMALLEST_NOISE:g}."
+            Setting("noise") + f" is {noise!r}, which is as good as none",
+            f"use 0, or at least {SMALLEST_NOISE:g}",
         )
     # each end in the quantity that vanishes there: one falls with q, the other rises
     if noise < 0.25:

@@ -18,7 +18,15 @@ from pairscore.core.moments import moments
 from pairscore.data.items import read_items
 from pairscore.data.votes import Votes
 from pairscore.display import plural
-from pairscore.errors import PairscoreError, number_between, share_meant, share_up_to, whole_number
+from pairscore.errors import (
+    CallError,
+    PairscoreError,
+    number_between,
+    share_meant,
+    share_up_to,
+    whole_number,
+)
+from pairscore.messages import Setting, Value, either
 from pairscore.theory.draws import (
     Judging,
     pooled_draw,
@@ -27,7 +35,12 @@ from pairscore.theory.draws import (
     reflect_first_axis,
     split_draw,
 )
-from pairscore.theory.integrals import flip_probability, mean_derivative, spread_for_noise
+from pairscore.theory.integrals import (
+    CONTRADICTIONS,
+    flip_probability,
+    mean_derivative,
+    spread_for_noise,
+)
 
 DEFAULT_NOISE = 0.2
 # of the largest, 1: below, rounding decides whether the covariance has an inverse
@@ -122,8 +135,12 @@ class Population:
             self.covariance = _read_only(random_covariance(self.eigenvalues, rng))
         elif min_eigenvalue is not None:
             raise PairscoreError(
-                "both covariance and min_eigenvalue are given, but a covariance has its own"
-                " eigenvalues; give one of them."
+                "both "
+                + Setting("covariance")
+                + " and "
+                + Setting("min_eigenvalue")
+                + " are given, but a covariance has its own eigenvalues",
+                "give one of them",
             )
         else:
             self.covariance = _read_only(_positive_definite(covariance, d))
@@ -136,8 +153,8 @@ class Population:
         self._length = float(np.linalg.norm(whitened))
         if not self._length > 0:
             raise PairscoreError(
-                "beta is zero, so there is no score; give another beta, and noise=0.5 if labels"
-                " are coin tosses."
+                Setting("beta") + " is zero, so there is no score",
+                "give another, and " + Setting("noise", 0.5) + " if labels are coin tosses",
             )
         self._direction = whitened / self._length
         self._set_noise(noise, slope, judge_noise)
@@ -146,10 +163,13 @@ class Population:
 
     def _set_noise(self, noise: Any, slope: Any, judge_noise: Any) -> None:
         """Noise, slopes and spread, from the one of the three that is given."""
-        if sum(given is not None for given in (noise, slope, judge_noise)) > 1:
+        values = {"noise": noise, "slope": slope, "judge_noise": judge_noise}
+        given = [Setting(name) for name, value in values.items() if value is not None]
+        if len(given) > 1:
+            both, others = ("both ", "other") if len(given) == 2 else ("", "others")
             raise PairscoreError(
-                "more than one of noise=, slope= and judge_noise= is given, and each determines"
-                " the others; give one."
+                both + either(given, " and ") + f" are given, and each determines the {others}",
+                "give one",
             )
         self.judge_noise = None if judge_noise is None else _read_only(_shares(judge_noise))
         if slope is not None:
@@ -159,7 +179,7 @@ class Population:
         else:
             share = DEFAULT_NOISE if noise is None else noise
             share = share if self.judge_noise is None else float(self.judge_noise.mean())
-            self.noise = share_up_to(share, "noise", 0.5, "flipped labels")
+            self.noise = share_up_to(share, "noise", 0.5, CONTRADICTIONS)
             self.slope = self._slope_for(self.noise)
         noises = [self.noise] if self.judge_noise is None else self.judge_noise
         slopes = [self.slope] if slope is not None else [*map(self._slope_for, noises)]
@@ -175,8 +195,9 @@ class Population:
         )
         if self.item_effect > 0 and np.isinf(self.slopes).any():
             raise PairscoreError(
-                "item_effect is on the link's scale, which labels without noise do not have; set a"
-                " positive noise, or item_effect=0."
+                Setting("item_effect")
+                + " is on the link's scale, which labels without noise do not have",
+                ["set a positive noise", "set " + Setting("item_effect", 0)],
             )
         self._judging = Judging(self.link, self.slopes * self._length, self.item_effect)
 
@@ -267,7 +288,8 @@ class Population:
         repeats = whole_number(repeats, "repeats")
         if not self_pairs and n == 1:
             raise PairscoreError(
-                "one item has no other to be compared with; draw at least 2, or keep self_pairs."
+                "one item has no other to be compared with",
+                ["draw at least 2", "pass " + Setting("self_pairs", "keep")],
             )
         rng = _generator(rng)
         white = rng.normal(size=(2 * n if second_half else n, self.n_features))
@@ -329,8 +351,10 @@ class Population:
         n, m = whole_number(n_items, "n_items"), whole_number(n_comparisons, "n_comparisons")
         if n < self.n_features + extra:
             raise PairscoreError(
-                f"n_items is {n}, and {method!r} with {plural(self.n_features, 'feature')} needs at"
-                f" least {self.n_features + extra}; draw more items."
+                Setting("n_items")
+                + f" is {n}, and {method!r} with {plural(self.n_features, 'feature')} needs at"
+                f" least {self.n_features + extra}",
+                "draw more items",
             )
         return n, m, self.n_features
 
@@ -361,8 +385,9 @@ def _generator(rng: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
-        raise PairscoreError(
-            f"rng is {rng!r} ({error}); give a whole number as seed, a numpy Generator, or None."
+        raise CallError(
+            Setting("rng") + f" is {rng!r} ({error})",
+            "give a whole number as seed, a numpy Generator, or " + Value(None),
         ) from None
 
 
@@ -374,7 +399,8 @@ def _size(n_features: Any, **given: Any) -> int:
         if value is not None:
             return whole_number(len(np.atleast_1d(_floats(value, name))), "n_features")
     raise PairscoreError(
-        "the number of features is missing; give n_features, beta, mean or covariance."
+        "the number of features is missing",
+        ["give " + Setting(name) for name in ("n_features", *given)],
     )
 
 
@@ -382,13 +408,16 @@ def _floats(value: Any, name: str) -> np.ndarray:
     try:
         values = np.array(value, dtype=float)
     except (TypeError, ValueError) as error:
-        raise PairscoreError(
-            f"{name} is not an array of numbers ({error}); give one number for each feature."
+        raise CallError(
+            Setting(name) + f" is not an array of numbers ({error})",
+            "give one number for each feature",
         ) from None
     if not np.all(np.isfinite(values)):
         raise PairscoreError(
-            f"{plural(int(np.sum(~np.isfinite(values))), 'number')} of {name} NaN or infinite; give"
-            " finite numbers."
+            f"{plural(int(np.sum(~np.isfinite(values))), 'number')} of "
+            + Setting(name)
+            + " NaN or infinite",
+            "give finite numbers",
         )
     return values
 
@@ -402,8 +431,9 @@ def _of_shape(value: Any, name: str, shape: tuple[int, ...], remedy: str) -> np.
     d = shape[0]
     if values.shape != shape:
         raise PairscoreError(
-            f"{name} has shape {values.shape} but there {'is' if d == 1 else 'are'}"
-            f" {plural(d, 'feature')}; give {remedy}."
+            Setting(name) + f" has shape {values.shape} but there {'is' if d == 1 else 'are'}"
+            f" {plural(d, 'feature')}",
+            f"give {remedy}",
         )
     return values
 
@@ -412,8 +442,9 @@ def _positive_definite(value: Any, d: int) -> np.ndarray:
     values = _of_shape(value, "covariance", (d, d), f"a {d} x {d} matrix")
     if not np.allclose(values, values.T, rtol=1e-8, atol=1e-12 * np.abs(values).max()):
         raise PairscoreError(
-            "covariance is not symmetric (entries differ by up to"
-            f" {np.abs(values - values.T).max():.3g}); give a symmetric matrix."
+            Setting("covariance")
+            + f" is not symmetric (entries differ by up to {np.abs(values - values.T).max():.3g})",
+            "give a symmetric matrix",
         )
     variances = np.diag(values)
     if np.all(variances > 0):
@@ -425,8 +456,8 @@ def _positive_definite(value: Any, d: int) -> np.ndarray:
     else:
         reason = f"{plural(int(np.sum(variances <= 0)), 'variance')} not positive"
     raise PairscoreError(
-        f"covariance is not positive definite ({reason}); drop constant or repeated features, or"
-        " give another matrix."
+        Setting("covariance") + f" is not positive definite ({reason})",
+        ["drop constant or repeated features", "give another matrix"],
     )
 
 
@@ -434,8 +465,9 @@ def _shares(value: Any) -> np.ndarray:
     shares = _floats(value, "judge_noise")
     if shares.ndim != 1 or len(shares) == 0 or np.any((shares < 0) | (shares > 0.5)):
         raise PairscoreError(
-            f"judge_noise is {value!r}; give one share of flipped labels from 0 to 0.5 for each"
-            f" judge.{share_meant(np.max(shares, initial=0), 0.5)}"
+            Setting("judge_noise") + f" is {value!r}",
+            "give the share of comparisons that contradict the scores, from 0 to 0.5, for each"
+            f" judge.{share_meant(np.max(shares, initial=0), 0.5)}",
         )
     return shares
 
@@ -448,7 +480,9 @@ def _read_only(values: np.ndarray) -> np.ndarray:
 def checked_population(population: Any) -> Population:
     """The argument itself if it is a :class:`Population`; a sentence that asks for one if not."""
     if not isinstance(population, Population):
-        raise PairscoreError(f"population is {population!r}; give a pairscore.Population.")
+        raise CallError(
+            Setting("population") + f" is {population!r}", "give a pairscore.Population"
+        )
     return population
 
 

@@ -17,7 +17,8 @@ from scipy.special import ndtri
 from pairscore.choices import METHODS
 from pairscore.core.links import Link
 from pairscore.display import plural
-from pairscore.errors import PairscoreError, is_real
+from pairscore.errors import PairscoreError, is_real, one_of
+from pairscore.messages import Setting
 from pairscore.theory.direction_variance import (
     WIDEST_SPREAD,
     LabelConstants,
@@ -250,8 +251,8 @@ class ErrorLaw:
         if population.judge_noise is not None:
             raise PairscoreError(
                 f"the population has {len(population.judge_noise)} judges, with different noise,"
-                f" and errors are predicted for one noise; use a Population with their"
-                f" average, noise={population.noise:g}."
+                " and errors are predicted for one noise",
+                f"use a population with their average, a noise of {population.noise:g}",
             )
         eigenvalues, vectors = np.linalg.eigh(population.covariance)
         return cls(
@@ -364,7 +365,7 @@ def predict_error(
     """
     for name, value in {"n_items": n_items, "n_comparisons": n_comparisons}.items():
         if not is_real(value):
-            raise PairscoreError(f"{name} is {value!r}; use a whole number from 1.")
+            raise PairscoreError(Setting(name) + f" is {value!r}", "use a whole number from 1")
     return ErrorLaw.of(checked_population(population)).predict(n_items, n_comparisons, method)
 
 
@@ -487,8 +488,7 @@ def _sign_errors(law: ErrorLaw, size: StudySize) -> dict[str, np.ndarray]:
 
 def checked_method(method: Any) -> str:
     """The argument itself if it names a method; a sentence with the four names if not."""
-    if method not in METHODS:
-        raise PairscoreError(f"method is {method!r}; use one of {', '.join(map(repr, METHODS))}.")
+    one_of(method, "method", METHODS)
     return str(method)
 
 
@@ -502,18 +502,23 @@ def _check_predictable(law: ErrorLaw, n_items: float, n_comparisons: float, meth
     least = fewest_items(checked_method(method), law.n_features)
     if not n_items >= least:
         raise PairscoreError(
-            f"n_items is {n_items!r}, and {method!r} with {plural(law.n_features, 'feature')} needs"
-            f" at least {least}; use more items."
+            Setting("n_items")
+            + f" is {n_items!r}, and {method!r} with {plural(law.n_features, 'feature')} needs at"
+            f" least {least}",
+            "use more items",
         )
     if not n_comparisons >= 1:
-        raise PairscoreError(f"n_comparisons is {n_comparisons!r}; use a number from 1.")
+        raise PairscoreError(
+            Setting("n_comparisons") + f" is {n_comparisons!r}", "use a number from 1"
+        )
     if method == "mle" and np.isinf(law.labels.spread):
         raise PairscoreError(
-            "without noise the likelihood has no maximum, so 'mle' has no error to predict; use"
-            " 'paired', or a noise above 0."
+            "without noise the likelihood has no maximum, so 'mle' has no error to predict",
+            ["use " + Setting("method", "paired"), "use a noise above 0"],
         )
     if law.labels.spread == 0:
         raise PairscoreError(
-            "noise is 0.5, so labels are coin tosses and no number of comparisons is enough; use a"
-            " noise below 0.5."
+            Setting("noise")
+            + " is 0.5, so labels are coin tosses and no number of comparisons is enough",
+            "use a noise below 0.5",
         )
