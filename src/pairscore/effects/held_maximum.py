@@ -7,6 +7,7 @@ import numpy as np
 
 from pairscore.data.comparisons import Comparisons
 from pairscore.effects.design import PreparedFit, make_design, prepare_fit
+from pairscore.effects.joint_separation import SMALLEST_GAP, Separation, find_separation
 from pairscore.effects.rows_maximum import RowsMaximum, maximise_rows, sizes_of_errors
 from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
 from pairscore.estimators.settings import Settings
@@ -14,7 +15,6 @@ from pairscore.estimators.table_data import TableData
 
 if TYPE_CHECKING:
     from pairscore.model.fit import Fit
-from pairscore.effects.joint_separation import SMALLEST_GAP, Separation, find_separation
 
 
 class HeldMaximum(NamedTuple):

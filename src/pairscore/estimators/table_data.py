@@ -18,11 +18,6 @@ from pairscore.core.pair_graph import (
     tally,
 )
 from pairscore.core.passes import difference_pass, score_pass
-from pairscore.estimators.item_table import ItemTable
-
-if TYPE_CHECKING:
-    from pairscore.data.comparisons import Comparisons
-    from pairscore.model.fit import Fit
 from pairscore.estimators.fit_data import (
     Along,
     FitData,
@@ -31,7 +26,12 @@ from pairscore.estimators.fit_data import (
     Selection,
     along_comparisons,
 )
+from pairscore.estimators.item_table import ItemTable
 from pairscore.estimators.tile import Block, CountTask, PairCounts, Tile, WholeBlock
+
+if TYPE_CHECKING:
+    from pairscore.data.comparisons import Comparisons
+    from pairscore.model.fit import Fit
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,19 @@
 """What is given to fit: items and votes, comparisons, or plain differences."""
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from pairscore.data.comparisons import Comparisons
+from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.folds import number_groups
 from pairscore.data.items import Items
+from pairscore.data.tables import as_frame, to_array
+from pairscore.data.votes import Votes, check_amounts
 from pairscore.display import plural
 from pairscore.errors import CallError, PairscoreError, no_comparisons
 from pairscore.estimators.settings import Settings
-
-if TYPE_CHECKING:
-    from pairscore.data.comparisons import Comparisons
-
-from collections.abc import Mapping
-from dataclasses import field
-
-from sklearn.utils.validation import validate_data
-
-from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
-from pairscore.data.tables import as_frame, to_array
-from pairscore.data.votes import Votes, check_amounts
 from pairscore.messages import Action, Setting, Value
 
 
@@ -133,7 +124,7 @@ def _are_votes(y: Any) -> bool:
 def _read_differences(model: Any, X: Any, y: Any) -> FitInput:
     """A matrix of differences is a set of items, each compared once with an item at the origin."""
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import column_or_1d
+    from sklearn.utils.validation import column_or_1d, validate_data
 
     X, y = validate_data(model, X, column_or_1d(y, warn=True), dtype=np.float64)
     check_classification_targets(y)

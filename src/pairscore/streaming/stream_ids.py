@@ -18,10 +18,10 @@ from pairscore.data.tables import ID_COLUMN, Column, as_frame
 from pairscore.errors import ColumnFoundWarning, warn_caller
 from pairscore.files.partitions import Partition
 from pairscore.streaming.batches import BatchLayout, located
+from pairscore.streaming.stream_items import columns_of_items, item_parts, item_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
-from pairscore.streaming.stream_items import columns_of_items, item_parts, item_tables
 
 
 def with_column_of_ids(
