@@ -20,7 +20,10 @@ def run() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.set_threshold(MANY_OBJECTS)
     write_any_sign()
-    main()
+    try:
+        main()
+    finally:
+        gc.disable()  # whatever is left goes with the process
 
 
 def write_any_sign() -> None:
