@@ -92,7 +92,7 @@ def test_a_stage_says_nothing_where_nobody_looks(capsys, monkeypatch):
 # the command with a line that is shown at once, and work that says how far it is and never ends
 SHOWN = """
 import pairscore.model.fit_comparisons
-from pairscore.cli import commands, main
+from pairscore.cli import main
 from pairscore.cli import progress
 def endless(data, settings, workers, **more):
     workers.progress(1, 4)
@@ -100,7 +100,7 @@ def endless(data, settings, workers, **more):
     return fit(data, settings, workers=workers, **more)
 module = pairscore.model.fit_comparisons
 fit, module.fit_comparisons = module.fit_comparisons, endless
-progress.SHOWN_AFTER, commands.GRACE = 0.0, 300
+progress.SHOWN_AFTER = 0.0
 main()
 """
 

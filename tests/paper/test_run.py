@@ -136,9 +136,8 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
 # the command with two jobs: one that ends, and one that holds Python's lock for hours
 STUCK = """
 from functools import partial
-from pairscore.cli import commands, main
+from pairscore.cli import main
 from pairscore.paper import run
-commands.GRACE = 300
 jobs = [
     run.Job("scenarios.csv", "quick", partial(dict, version=run.__version__)),
     run.Job("scenarios.csv", "endless", partial(pow, 7, 10**9)),

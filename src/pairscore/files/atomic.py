@@ -16,39 +16,13 @@ from uuid import uuid4
 
 from pairscore.errors import PairscoreError
 
-UNFINISHED: set[Path] = set()  # what this process writes and will remove or rename
-
-
-# -- what is there for the time being --------------------------------------------------------------
-
-
-@contextmanager
-def unfinished(path: Path) -> Iterator[Path]:
-    """Keep ``path`` in mind while it is there for the time being, for :func:`remove_unfinished`."""
-    UNFINISHED.add(path)
-    try:
-        yield path
-    finally:
-        UNFINISHED.discard(path)
-
 
 @contextmanager
 def scratch_folder(inside: str | None = None) -> Iterator[Path]:
     """A folder that is gone after the block, perhaps ``inside`` another."""
     scratch = TemporaryDirectory(dir=inside, ignore_cleanup_errors=sys.platform == "win32")
-    with scratch as name, unfinished(Path(name)) as folder:
-        yield folder
-
-
-def remove_unfinished() -> None:
-    """Remove what is there for the time being; for a process that ends at once."""
-    for path in list(UNFINISHED):
-        shutil.rmtree(path, ignore_errors=True)
-        with suppress(OSError):
-            path.unlink()
-
-
-# -- files -----------------------------------------------------------------------------------------
+    with scratch as name:
+        yield Path(name)
 
 
 @contextmanager
@@ -89,18 +63,17 @@ def is_device(path: Path) -> bool:
 def _replacement_of(path: Path) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     temporary = target.parent / f".pairscore-{uuid4().hex}"
-    with unfinished(temporary):
-        try:
-            temporary.open("xb").close()
-            yield temporary
-            with temporary.open("rb+") as file:
-                os.fsync(file.fileno())
-            with suppress(FileNotFoundError):
-                temporary.chmod(S_IMODE(target.stat().st_mode))
-            os.replace(temporary, target)
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
+    try:
+        temporary.open("xb").close()
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            temporary.chmod(S_IMODE(target.stat().st_mode))
+        os.replace(temporary, target)
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
 
 
 @contextmanager
