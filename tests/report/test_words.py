@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pairscore.errors import PairscoreWarning
-from pairscore.report.words import shorten_names, text_width
+from pairscore.messages import Action, Setting
+from pairscore.report.words import as_sentence, plain_text, shorten_names, text_width
 from tests.report.conftest import NAMES, baseball, draw_study, page_of, text_of
 
 
@@ -50,3 +51,20 @@ def test_cut_names_fit_and_are_told_apart(room):
             text for name, text in zip(names, cut, strict=True) if text_width(name) <= room
         ] == [name for name in names if text_width(name) <= room]
     assert len({name[:15] for name in NAMES}) < len(NAMES)  # the rival: the left end alone
+
+
+def test_a_page_words_settings_for_people_who_use_no_commands():
+    warning = PairscoreWarning(
+        "the items differ",
+        [
+            "fit with " + Setting("item_effects", True),
+            "fit with " + Setting("l2", "auto"),
+            "see " + Action("summary"),
+        ],
+    )
+    assert as_sentence(warning) == (
+        "The items differ; fit with item effects, or fit with a ridge chosen from the data."
+    )
+    assert plain_text(PairscoreWarning(Setting("n_items") + " is 0")) == (
+        "number of compared items is 0."
+    )
