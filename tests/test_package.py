@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 
 import pairscore
 from tests.docs.pages import blocks_of
+from tests.sentences import all_sentences
 
 HEAVY = ("numpy", "scipy", "sklearn", "narwhals", "duckdb", "matplotlib")
 ROOT = Path(__file__).resolve().parents[1]
@@ -132,8 +133,7 @@ def test_messages_name_packages_of_an_extra():
         frozenset(Requirement(line).name for line in lines)
         for lines in project["optional-dependencies"].values()
     }
-    sentences = (ROOT / "tests/golden/sentences.txt").read_text()
-    named = re.findall(r"pip install ([^.\n]+)\.", sentences)
+    named = re.findall(r"pip install ([^.\n]+)\.", all_sentences())
     assert {frozenset(Requirement(w.strip("'")).name for w in line.split()) for line in named} == (
         extras
     )

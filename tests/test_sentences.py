@@ -1,6 +1,7 @@
-"""Every sentence that a user can read, in one file, and the rules that each of them keeps.
+"""The rules that every sentence keeps which a user can read, and those of pieces of messages.
 
-``python -m tests.golden.sentences`` writes the file again; what changes in it is read in review.
+Messages name settings, values and calls as data (:mod:`pairscore.messages`), which each front end
+words. Whether a command has words for all of them is tested in ``tests/cli/test_words.py``.
 """
 
 import ast
@@ -8,7 +9,7 @@ import re
 
 import pytest
 
-from tests.golden.sentences import GOLDEN, ROOT, as_text, collect, of_source
+from tests.sentences import ROOT, collect, of_source
 
 SENTENCES = [(name, text) for name, texts in collect().items() for text in texts]
 
@@ -65,7 +66,7 @@ KNOWN_NAMES = re.compile(
     r"|certain_beside"
     r"|PostgreSQL|NaN"
 )
-PAGES = ("cli/", "paper/", "report/words.py")  # the words of front ends, and pages about the paper
+FRONT_ENDS = ("cli/", "report/words.py")  # which word what the library says
 
 
 def faults(text, rules):
@@ -82,7 +83,7 @@ def library_sources():
     """The modules of the library, by their name in it."""
     for path in sorted(ROOT.rglob("*.py")):
         name = str(path.relative_to(ROOT))
-        if not name.startswith(PAGES):
+        if not name.startswith(FRONT_ENDS):
             yield name, path.read_text(encoding="utf-8")
 
 
@@ -113,10 +114,6 @@ def literals(node):
     """The texts in an expression, those around what is filled in as they stand."""
     texts = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant))
     return [text for text in texts if isinstance(text, str)]
-
-
-def test_every_sentence_is_in_the_file():
-    assert GOLDEN.read_text(encoding="utf-8") == as_text(collect())
 
 
 def test_every_sentence_keeps_the_rules():

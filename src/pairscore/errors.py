@@ -252,7 +252,7 @@ class FewJudgesWarning(PairscoreWarning):
 
 
 class OutlyingItemsWarning(PairscoreWarning):
-    """Comparisons of some items go far against what their features predict."""
+    """Comparisons of some items contradict what their features predict."""
 
 
 class OneSidedWarning(PairscoreWarning):

@@ -109,6 +109,10 @@ class Text:
     def __str__(self) -> str:
         return self.worded()
 
+    def __bool__(self) -> bool:
+        """Whether it says anything."""
+        return any(part != "" for part in self.parts)
+
     def worded(self, words: Words | None = None) -> str:
         """The text for one front end; what it has no words for, by its plain name."""
         words = words or in_python

@@ -57,7 +57,7 @@ def test_a_hopeless_fit_points_to_the_option_of_the_ridge(tmp_path):
     write_table({"id": np.arange(110), **columns}, tmp_path / "items.csv")
     write_table({name: votes[name].to_numpy() for name in votes}, tmp_path / "votes.csv")
     fitted = run(f"fit {tmp_path}/items.csv {tmp_path}/votes.csv -o {tmp_path}/model.npz")
-    assert "choose a ridge with --l2 auto, or use fewer features." in fitted.stderr
+    assert "fit with --l2 auto, or use fewer features." in fitted.stderr
     assert "\n  new items        about " in fitted.stdout
 
 

@@ -98,6 +98,7 @@ SETTINGS_OF_PYTHON = {
 ACTIONS_OF_PYTHON = {
     "Comparisons.from_frames",
     "Comparisons.from_pairs",
+    "decomposition_rows",
     "load",
     "plots.ranking",
     "residuals",

@@ -6,9 +6,10 @@ from tests.docs.pages import PAGES, ROOT, text_of
 from tests.docs.prose import american_spellings, long_lines, misspelt, prose_lines, word_list
 from tests.docs.readability import grade, syllables
 from tests.docs.test_links import ALL_PAGES
+from tests.sentences import all_sentences
 
 HIGHEST_GRADE = 9
-SENTENCES = "tests/golden/sentences.txt"
+SENTENCES = "sentences of the source"
 
 
 # -- lines -----------------------------------------------------------------------------------------
@@ -42,16 +43,20 @@ def test_tables_addresses_and_what_programs_print_may_be_longer():
 # -- spelling --------------------------------------------------------------------------------------
 
 
+def _text(page):
+    return all_sentences() if page == SENTENCES else (ROOT / page).read_text(encoding="utf-8")
+
+
 def test_words_are_spelt_right(tmp_path):
     for page in [*ALL_PAGES, SENTENCES]:
         name = page.replace("/", "--")
-        (tmp_path / name).write_text(prose_lines((ROOT / page).read_text(encoding="utf-8")))
+        (tmp_path / name).write_text(prose_lines(_text(page)))
     assert misspelt(tmp_path) == []
 
 
 @pytest.mark.parametrize("page", [*ALL_PAGES, SENTENCES])
 def test_spelling_is_british(page):
-    assert american_spellings(prose_lines((ROOT / page).read_text(encoding="utf-8"))) == []
+    assert american_spellings(prose_lines(_text(page))) == []
 
 
 def test_a_misspelt_word_is_found_in_prose_and_not_in_code(tmp_path):

@@ -73,7 +73,7 @@ def test_judges_with_tastes_of_their_own_widen_intervals_beside_item_effects_too
         for one in ("items", "items+judges")
     )
     assert np.all(judges.std_errors_ > 1.2 * items.std_errors_)
-    assert "by the model with its item effects, robust to judges" in str(judges.summary())
+    assert "from the item-effects model, robust to judges" in str(judges.summary())
     assert "robust" not in dict(items.summary().facts())["intervals"]
 
 

@@ -265,7 +265,7 @@ def test_a_ridge_near_zero_does_not_hide_separation(l2, link):
     X, votes = separated_votes()
     with pytest.warns(
         SeparationWarning,
-        match=r"a ridge of 0\.16 .* to choose your own ridge, give l2 above 0\.0001",
+        match=r"a ridge of 0\.16 .* to choose your own ridge, set l2 above 0\.0001",
     ):
         model = RankRegression(link=link, l2=l2).fit(X, votes)
     stated = RankRegression(link=link, l2=0.16).fit(X, votes)

@@ -136,7 +136,7 @@ def test_a_hopeless_fit_says_what_to_expect_of_new_items_and_points_to_the_ridge
     assert expected.log_loss > np.log(2)
     assert text.startswith("75 features are many for 110 compared items: the score predicts")
     assert f"only about {expected.accuracy:.1%} of those between new items" in text
-    assert text.endswith("choose a ridge with l2='auto', or use fewer features.")
+    assert text.endswith("fit with l2='auto', or use fewer features.")
     summary = str(model.summary())
     assert f"\n  new items        about {expected.accuracy:.1%} of their decided" in summary
     assert f"Warning: {text}" in summary

@@ -198,7 +198,7 @@ def test_an_id_written_in_two_unicode_forms_is_one_item(form, tmp_path):
         study, said = read_texts(tmp_path, items, votes)
         assert study.votes.left.tolist() == [0, 1, 0]
         assert study.votes.right.tolist() == [1, 2, 2]
-        assert any("put together" in text or "other forms of the same" in text for text in said)
+        assert any("unified" in text or "other forms of the same" in text for text in said)
 
 
 def test_ids_that_differ_only_in_form_stay_two_items(tmp_path):

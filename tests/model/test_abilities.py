@@ -240,7 +240,7 @@ def test_settings_of_an_item_table_are_refused_without_one():
     """They were ignored."""
     votes, _ = draw_votes()
     with pytest.raises(
-        PairscoreError, match="features= is about a table of items, and there is no"
+        PairscoreError, match="features is about a table of items, and there is none"
     ):
         RankRegression().fit(None, votes, features=["x"], id="y")
 

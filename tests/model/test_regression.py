@@ -528,7 +528,8 @@ def test_differences_with_ties_are_told_what_cross_val_predict_needs():
 
 def test_fit_without_votes_says_what_is_missing():
     with pytest.raises(
-        PairscoreError, match=says("y is None", "give comparisons with the items, or Comparisons")
+        PairscoreError,
+        match=says("y is None", "give comparisons with the items, or give Comparisons"),
     ):
         RankRegression().fit(ITEMS)
 

@@ -194,7 +194,7 @@ def test_after_ctrl_c_the_next_run_goes_on(tmp_path):
 
 def test_a_worker_that_is_killed_is_told_in_a_sentence(tmp_path):
     jobs = [Job("scenarios.csv", "ended", partial(os.abort))]
-    with open_results(tmp_path) as results, pytest.raises(PairscoreError, match="n_workers="):
+    with open_results(tmp_path) as results, pytest.raises(PairscoreError, match="n_workers"):
         run_jobs(results, jobs, 1, quiet)
 
 
@@ -285,7 +285,7 @@ def test_rows_of_another_version_are_refused_and_kept(without_database, damage):
     assert old in text
     path.write_text(text.replace(old, new))
     before = path.read_bytes()
-    assert "name another folder with -o" in refused(without_database)
+    assert "name another folder with --output" in refused(without_database)
     assert path.read_bytes() == before
     assert refused(without_database)  # also the second time
 
@@ -295,7 +295,7 @@ def test_a_database_of_another_version_is_refused_and_kept(finished):
         database.execute("UPDATE finished SET version = '9.9' WHERE job LIKE '10/%'")
     said = refused(finished)
     assert f"has rows of version '9.9', and this is {__version__}" in said
-    assert "name another folder with -o" in said
+    assert "name another folder with --output" in said
 
 
 @pytest.mark.parametrize("foreign", [b"hello", b"job,figure,pain", b"hello\nthere", b"\n"])

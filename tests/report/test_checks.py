@@ -249,7 +249,10 @@ def test_other_data_than_those_of_the_fit_are_said_to_be_so():
         (fewer, False, "These are not the items and comparisons that the model was fitted to."),
     ):
         check = report_facts(model, items, data).checks[0]
-        assert (check.question, check.fine) == ("Is this the data of the fit?", fine)
+        assert (check.question, check.fine) == (
+            "Are these the data that the model was fitted to?",
+            fine,
+        )
         assert check.answer.startswith(answer)
 
 

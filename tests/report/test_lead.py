@@ -99,7 +99,7 @@ def test_a_hopeless_fit_is_said_to_be_so_first():
     )
     assert "--l2 auto" in far
     warned = next(check for check in facts.checks if "warn of" in check.question)
-    assert "choose a ridge with --l2 auto" in warned.answer
+    assert "fit with a ridge chosen from the data" in warned.answer
     ridge = facts_of(items, votes, l2="auto")
     assert not [one for one in ridge.answer if "--l2 auto" in one]
 

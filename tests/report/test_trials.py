@@ -18,6 +18,7 @@ from pairscore import (
 )
 from pairscore.core.links import get_link
 from pairscore.evaluation.measures import calibration_bins
+from pairscore.messages import Setting
 from pairscore.report.checks import side_z
 from pairscore.report.facts import report_facts
 from pairscore.report.page import report_html
@@ -143,7 +144,7 @@ def test_a_fold_that_cannot_be_fitted_costs_its_method_the_held_out_figure_only(
 
     def refuse(self, data):
         if self.method == failing and len(data) < 900:
-            raise PairscoreError("the fold is too small; set l2=2.0.")
+            raise PairscoreError("the fold is too small", "set " + Setting("l2", 2.0))
         return fit(self, data)
 
     monkeypatch.setattr(RankRegression, "fit", refuse)
@@ -157,7 +158,7 @@ def test_a_fold_that_cannot_be_fitted_costs_its_method_the_held_out_figure_only(
         assert trial.in_sample == pytest.approx(before.in_sample, nan_ok=True)
         assert np.isnan(trial.held_out) == (trial.method in ("split", failing))
     assert held_out.reason == (
-        "without them, the fold is too small; set --l2 2." if failing == "mle" else ""
+        "without them, the fold is too small; set ridge 2." if failing == "mle" else ""
     )
     assert np.isfinite(own).any() == (failing != "mle")
     text = report_html(report_facts(model, items, votes))

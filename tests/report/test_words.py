@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from pairscore.errors import PairscoreWarning
-from pairscore.report.words import shorten_names, text_width
+from pairscore.messages import Action, Setting
+from pairscore.report.words import as_sentence, plain_text, shorten_names, text_width
 from tests.report.conftest import NAMES, baseball, draw_study, page_of, text_of
 
 
 @pytest.mark.parametrize("case", ["few items", "no spare items", "separated", "all ties"])
-def test_reasons_are_in_the_words_of_the_command(case, tmp_path):
+def test_reasons_are_in_plain_words(case, tmp_path):
     items, votes = draw_study(20, 100, ties=True)
     if case == "separated":
         first = dict(zip(items["id"], items["feature 0"], strict=True))
@@ -28,10 +29,8 @@ def test_reasons_are_in_the_words_of_the_command(case, tmp_path):
         with pytest.warns(PairscoreWarning):
             text = page_of(items, votes)
     said = text_of(re.sub("<(pre|dl).*?</\\1>", "", text, flags=re.DOTALL))
-    assert "--l2 auto" in said or case != "few items"
-    assert not re.search(
-        r"\w=|\bl2\b|\w_\w", said.replace("--l2", "").replace("simultaneous=True", "")
-    )
+    assert "a ridge chosen from the data" in said or case != "few items"
+    assert not re.search(r"\w=|\bl2\b|\w_\w", said.replace("simultaneous=True", ""))
 
 
 @pytest.mark.parametrize("room", [4.0, 9.0, 15.0])
@@ -52,3 +51,20 @@ def test_cut_names_fit_and_are_told_apart(room):
             text for name, text in zip(names, cut, strict=True) if text_width(name) <= room
         ] == [name for name in names if text_width(name) <= room]
     assert len({name[:15] for name in NAMES}) < len(NAMES)  # the rival: the left end alone
+
+
+def test_a_page_words_settings_for_people_who_use_no_commands():
+    warning = PairscoreWarning(
+        "the items differ",
+        [
+            "fit with " + Setting("item_effects", True),
+            "fit with " + Setting("l2", "auto"),
+            "see " + Action("summary"),
+        ],
+    )
+    assert as_sentence(warning) == (
+        "The items differ; fit with item effects, or fit with a ridge chosen from the data."
+    )
+    assert plain_text(PairscoreWarning(Setting("n_items") + " is 0")) == (
+        "number of compared items is 0."
+    )

@@ -50,7 +50,7 @@ from pairscore.errors import PairscoreError
     metavar="NAME",
     help="Column of ITEMS: items of one group (topic, patient) are held out together.",
 )
-@processes_option("Fits side by side, of every model in every fold.  [default: 1]")
+@processes_option("Number of fits to run in parallel.  [default: 1]")
 @options(ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
 @json_flag("Print everything as JSON.")
 @examples(

@@ -90,8 +90,7 @@ MODEL_OPTIONS = section(
         "--for",
         "use",
         type=click.Choice(USES),
-        help="What --auto chooses for: known or new items.  [default: known, unless ITEMS has new"
-        " ones]",
+        help="Optimise for known or for new items.  [default: known, unless ITEMS has new ones]",
     ),
     word(
         "--method",

@@ -185,7 +185,7 @@ def plan(
         show_json(records[0] if len(records) == 1 else {"plans": records})
     else:
         several = {noise: one for noise, one in plans.items() if noise is not None}
-        echo(plan_text(made[0]) if len(plans) == 1 else plans_text(several, in_options))
+        echo(plan_text(made[0], in_options) if len(plans) == 1 else plans_text(several, in_options))
         if chart is not None:
             echo(f"\nWrote {chart}.")
 

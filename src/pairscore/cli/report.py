@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 @file_arguments("comparisons", required=False)
 @ID_OF_FIT_OPTION
 @options(WORDING_OPTIONS, (SCALE_OPTION,))
-@processes_option("Fits side by side, of every method in every fold.  [default: 1]")
+@processes_option("Number of fits to run in parallel.  [default: 1]")
 @output_option("HTML file to write (-: standard output).", default=Path("report.html"))
 @json_flag("Print where the page is and its first sentences as JSON.")
 @examples(

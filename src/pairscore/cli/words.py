@@ -30,6 +30,7 @@ OTHER_NAMES: dict[str | tuple[str, Any], str] = {
     "n_judges": "judges",
     "votes": "comparisons",
     "data": "keep_data",
+    "folder": "output",
 }
 # the same in one command
 OTHER_NAMES_HERE: dict[str, dict[str, str]] = {

@@ -37,7 +37,7 @@ def refuse_too_many_features(data: FitSums, m: float, settings: Settings) -> Non
         few = plural(data.n_items, "compared item") if d > data.n_items else few
         raise PairscoreError(
             f"there are {d} features but only {few}, so many scores fit equally well",
-            ["choose a ridge from the data (" + Setting("l2", "auto") + ")", "use fewer features"],
+            ["fit with " + Setting("l2", "auto"), "use fewer features"],
         )
 
 

@@ -81,9 +81,7 @@ def many_features_note(
     n_features: int, n_items: int, expected: NewItems, agreement: float, chooses_ridge: bool
 ) -> "Note":
     """What is said where new items do far worse than the items of the fit."""
-    other = (
-        "compare more items" if chooses_ridge else "choose a ridge with " + Setting("l2", "auto")
-    )
+    other = "compare more items" if chooses_ridge else "fit with " + Setting("l2", "auto")
     text = (
         f"{plural(n_features, 'feature', verb='is')} many for {plural(n_items, 'compared item')}:"
         f" the score predicts {agreement:.1%} of the decided comparisons of the fit correctly,"

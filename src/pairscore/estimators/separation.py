@@ -171,7 +171,7 @@ def separation_note(names: list[str]) -> "Note":
     remedies: list[Piece] = [
         "swap some sides" if names == [SIDE] else "compare more items that are close",
         *(["use " + Setting("ties", "half")] if TIE in names else []),
-        "to choose your own ridge, give " + Setting("l2") + f" above {WEAK_L2:g}",
+        "to choose your own ridge, set " + Setting("l2") + f" above {WEAK_L2:g}",
     ]
     text = (
         f"{SEPARATED}, so the comparisons do not say how large"

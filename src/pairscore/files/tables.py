@@ -189,7 +189,7 @@ class StoredTable:
         if name not in self.said:
             rows = np.array([a is not b for a, b in zip(stripped, column.values, strict=True)])
             count = int(np.count_nonzero(rows if column.codes is None else rows[column.codes]))
-            changes = f"; letters and accents put together (such as {apart!r})" if apart else ""
+            changes = f"; accented letters unified (such as {apart!r})" if apart else ""
             changes = f"; {blanks_left_out(count, example)}{changes}" if example else changes
             self.say(f"{self.source.shown!r}, {name!r}: {changes[2:]}.")
             self.said.add(name)

@@ -125,7 +125,7 @@ def covariance_in_words(fit: Fit) -> str:
     if effects is None or effects.sigma2 == 0:
         return KINDS[fit.inference]
     judges = ", robust to judges" if fit.inference == "items+judges" else ""
-    return f"by the model with its item effects{judges}"
+    return f"from the item-effects model{judges}"
 
 
 def intervals_in_words(fit: Fit) -> str:

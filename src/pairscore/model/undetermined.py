@@ -34,12 +34,13 @@ def feature_notes(fit: Fit, result: Estimate) -> list[Note]:
     names = _names(fit, apart)
     if names:
         alone = fit.open.directions.shape[1] == np.count_nonzero(fit.open.undetermined)
-        effect = "its effect is" if len(names) == 1 or not alone else "their effects are"
+        is_one = len(names) == 1 or not alone
+        effect = "its effect is" if is_one else "their effects are"
         text = (
             f"no two items that met differ in {'' if alone else 'some combination of '}"
             f"{first_few(map(repr, names), 10)}, so {effect} unknown: scores, intervals and ranks"
             f" hold within each of the {fit.open.n_groups:,} groups of items that are alike in"
-            f" {'it' if effect.startswith('its') else 'them'}, not across groups."
+            f" {'it' if is_one else 'them'}, not across groups."
         )
         notes.append(CollinearFeaturesWarning(text))
     return notes

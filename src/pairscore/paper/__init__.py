@@ -6,5 +6,6 @@ of figures 1, 9 and 10), ``error_sources`` (the chart of a decomposition), ``row
 measures), ``claims`` with ``verdicts`` (each sentence
 of the paper, judged by a rule), ``figures`` with ``panels``, and ``page``.
 
-Imports: display, errors, choices, metrics, parallel, data, files, core, model, theory, planning.
+Imports: display, errors, choices, metrics, parallel, data, files, core, model, theory, planning,
+messages.
 """

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.errors import PairscoreError
+from pairscore.errors import CallError
+from pairscore.messages import Action
 from pairscore.planning.charts import Row, empty_figure, quiet_frame, save_figure
 
 # colour and marker of each part; the colours of Okabe and Ito suit colour-blind readers
@@ -66,7 +67,9 @@ def _draw_lines(axis: Any, lines: Lines) -> None:
 def _panels(rows: Sequence[Row]) -> list[tuple[str, str, Lines]]:
     """What each panel shows: the variable, the title, and the lines."""
     if not rows:
-        raise PairscoreError("there are no rows to draw; give those of decomposition_rows.")
+        raise CallError(
+            "there are no rows to draw", "give those of " + Action("decomposition_rows")
+        )
     sizes: dict[int, set[int]] = defaultdict(set)
     for row in rows:
         sizes[row["n_items"]].add(row["n_comparisons"])

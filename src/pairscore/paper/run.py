@@ -25,6 +25,7 @@ from pairscore.choices import METHODS
 from pairscore.display import plural
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import write_whole
+from pairscore.messages import Setting
 from pairscore.paper import experiments, scenarios
 from pairscore.paper.experiments import PANELS
 from pairscore.paper.page import Work, calibration_seconds, page_settings, write_page
@@ -41,7 +42,7 @@ TABLES = {
 ROWS_PER_JOB = {"sources.csv": scenarios.N_PARTS, "scenarios.csv": len(METHODS)}  # others: one
 SOURCE_REPEATS = 4  # studies behind each mean square of figure 9, for each generation
 BATCH_SIZE = 16  # quick cells that go to a worker together
-ANOTHER_FOLDER = "name another folder."
+ANOTHER_FOLDER = "name another folder with " + Setting("folder")
 
 Rows = list[dict[str, Any]]
 
@@ -229,7 +230,7 @@ def open_results(folder: Path) -> Iterator["Results"]:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the details of its upper bits
         if code == sqlite3.SQLITE_BUSY:
             raise PairscoreError(
-                f"another run is writing to {str(folder)!r}; wait for it, or {ANOTHER_FOLDER}"
+                f"another run is writing to {str(folder)!r}", ["wait for it", ANOTHER_FOLDER]
             ) from None
         if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
             raise _not_ours(folder / DATABASE, "is not a database of this version") from None
@@ -237,11 +238,11 @@ def open_results(folder: Path) -> Iterator["Results"]:
 
 
 def _not_writable(folder: Path, reason: str | None) -> PairscoreError:
-    return PairscoreError(f"{str(folder)!r} cannot be written to ({reason}); {ANOTHER_FOLDER}")
+    return PairscoreError(f"{str(folder)!r} cannot be written to ({reason})", ANOTHER_FOLDER)
 
 
 def _not_ours(path: Path, what: str) -> PairscoreError:
-    return PairscoreError(f"{str(path)!r} {what}; move it away, or {ANOTHER_FOLDER}")
+    return PairscoreError(f"{str(path)!r} {what}", ["move it away", ANOTHER_FOLDER])
 
 
 def _of_another_version(path: Path, version: Any) -> PairscoreError:
@@ -400,7 +401,8 @@ def _answer(worker: Connection) -> list[Rows]:
     except (EOFError, OSError):
         raise PairscoreError(
             "a process of this run was ended from outside, perhaps because memory ran out;"
-            " finished work is kept: run the same again, with fewer processes (n_workers=)."
+            " finished work is kept",
+            "run the same again, with fewer processes (" + Setting("n_workers") + ")",
         ) from None
     if isinstance(answer, BaseException):
         raise answer

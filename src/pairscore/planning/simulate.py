@@ -13,6 +13,7 @@ from pairscore.data.votes import Votes
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import atomic_write
 from pairscore.files.write import fill_table
+from pairscore.messages import Setting
 from pairscore.records import json_text
 from pairscore.theory.population import Population
 
@@ -55,7 +56,8 @@ def simulate_study(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PairscoreError(
-            f"the folder {str(folder)!r} cannot be created ({error.strerror}); name another folder."
+            f"the folder {str(folder)!r} cannot be created ({error.strerror})",
+            "name another folder with " + Setting("folder"),
         ) from None
     names = np.array([f"item{number + 1}" for number in range(len(items))])
     features = {f"x{column + 1}": items[:, column] for column in range(population.n_features)}

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from pairscore.display import plural, text_table
-from pairscore.errors import NoAnswerError
-from pairscore.messages import Words, in_python
+from pairscore.errors import NoAnswerError, PairscoreError
+from pairscore.messages import Setting, Words, in_python
 from pairscore.planning.planner import PER_ITEM, Plan, PlannedStudy, items_for
 from pairscore.records import plain
 from pairscore.theory.integrals import correct_share
@@ -17,8 +17,12 @@ MEASURES = ("angle", "misordered", "misordered_new", "misordered_known", "norm_e
 COLUMNS = ("", "items", "in all", "comparisons", "hours", "misordered", "angle", "norm error")
 
 
-def plan_text(plan: Plan) -> str:
-    """A plan as text: the answer, how sure it is, and the study of every method in a table."""
+def plan_text(plan: Plan, words: Words = in_python) -> str:
+    """A plan as text: the answer, how sure it is, and the study of every method in a table.
+
+    What other methods cannot do is in the ``words`` of a front end.
+    """
+    refusals = [one for one in plan.alternatives.values() if not isinstance(one, PlannedStudy)]
     blocks = [
         [_question(plan)],
         [f"    {_answer(plan)}"],
@@ -26,19 +30,17 @@ def plan_text(plan: Plan) -> str:
         [*_error(plan), *_pilot(plan)],
         _whole_scores(plan),
         [_table(plan)],
-        [_sentence(str(other)) for other in plan.alternatives.values() if not _is_study(other)],
+        [_sentence(one, words) for one in refusals],
         [*plan.notes, *_cautions(plan)],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
-def _is_study(alternative: Any) -> bool:
-    return isinstance(alternative, PlannedStudy)
-
-
-def _sentence(reason: str) -> str:
-    """A reason with a capital letter, unless it begins with the name of an argument."""
-    return reason if reason.startswith("n_") else reason[0].upper() + reason[1:]
+def _sentence(error: PairscoreError, words: Words) -> str:
+    """What an error says with a capital letter, unless it begins with the name of a setting."""
+    text = error.worded(words)
+    begins_with_name = isinstance(error.message.problem.parts[0], Setting)
+    return text if begins_with_name else text[0].upper() + text[1:]
 
 
 def plan_record(plan: Plan) -> dict[str, Any]:
@@ -206,7 +208,7 @@ def _pilot(plan: Plan) -> list[str]:
         f" ({100 * estimate.level:.0f} % interval {low} to {high}),"
     )
     if np.isfinite(plan.interval[1]):
-        return [first, f"which makes it {_interval(plan)}."]
+        return [first, f"so {_interval(plan)} may be needed."]
     why = (
         "labels that are coin tosses cannot be ruled out"
         if estimate.high >= 0.5
@@ -215,7 +217,7 @@ def _pilot(plan: Plan) -> list[str]:
     least = _interval(plan, lower_end=True)
     return [
         first,
-        f"which makes it at least {least} and sets no upper limit: {why}; make a larger pilot.",
+        f"so at least {least} may be needed, with no upper limit: {why}; make a larger pilot.",
     ]
 
 

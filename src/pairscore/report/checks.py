@@ -145,7 +145,13 @@ def _data_check(same: bool) -> Check:
         " in-sample here is then a test on other comparisons."
     )
     rule = "The fingerprint of the data against the one that the model keeps."
-    return Check("Is this the data of the fit?", same, answer if same else other, rule, "yes")
+    return Check(
+        "Are these the data that the model was fitted to?",
+        same,
+        answer if same else other,
+        rule,
+        "yes",
+    )
 
 
 def _chance_checks(model: RankRegression) -> list[Check]:
@@ -328,7 +334,7 @@ def _side_check(model: RankRegression, data: Comparisons, probability: np.ndarra
             + again(model, "side_effect", "fit again with a side effect", "an effect of the side")
             + "."
         )
-    rule = f"A side effect is seen from {SIDE_Z:g} standard errors on."
+    rule = f"Flagged at {SIDE_Z:g} standard errors or more."
     return Check("Does the side matter?", fine, answer, rule, good)
 
 
@@ -615,14 +621,14 @@ def slope_checks(model: RankRegression, held_out: WrongShare) -> list[Check]:
     """Whether abilities are too far apart for held-out comparisons; nothing where none was tested,
     nor with features, where the chart of calibration shows it.
 
-    The slope is what the log odds of the predictions have to be multiplied with.
+    The slope is what the log odds of the predictions have to be multiplied by.
     """
     slope, error = held_out.slope, held_out.slope_error
     if model.n_features_in_ or not (np.isfinite(slope) and np.isfinite(error)):
         return []
     fine = slope > STEEP or slope + SIDE_Z * error > 1
     answer = (
-        f"The log odds of held-out pairs would have to be multiplied with {slope:.2f} (standard"
+        f"The log odds of held-out pairs would have to be multiplied by {slope:.2f} (standard"
         f" error {error:.2f}) to be right"
     )
     answer += ": no sign that chances are too sure." if fine else ": abilities are too far apart."

@@ -122,5 +122,5 @@ def judge_checks(model: RankRegression, data: Comparisons, probability: np.ndarr
     if blind and not careless:
         answer += f" For {number_of(blind, 'judge')} there are too few answers to tell."
     good = CANNOT_TELL if blind == len(records) else "no sign of a careless judge"
-    rule = f"A judge is named from {limit:.1f} standard errors below the others."
+    rule = f"Flagged at {limit:.1f} standard errors below the others or more."
     return [Check(CARELESS, not careless, answer, rule, good)]

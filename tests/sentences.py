@@ -1,7 +1,5 @@
 """Collect every sentence that pairscore can show a user, from its source.
 
-``python -m tests.golden.sentences`` writes ``sentences.txt``; ``tests/test_sentences.py`` compares.
-
 A sentence is any text of two words or more in a module (without docstrings, but with those that are
 the help of a command), in a template of a page or in its script. What is filled in when the program
 runs is shown as …, in quotes where the program quotes it; a choice of words as {is|are}.
@@ -9,15 +7,13 @@ runs is shown as …, in quotes where the program quotes it; a choice of words a
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
 from jinja2 import Environment
 
-ROOT = Path(__file__).resolve().parents[2] / "src" / "pairscore"
-GOLDEN = Path(__file__).with_name("sentences.txt")
+ROOT = Path(__file__).resolve().parents[1] / "src" / "pairscore"
 FILLED = "…"
 TEXT_IN_SCRIPT = r'"([^"\n]*)"|`([^`]*)`'
 # what no user sees: statements for DuckDB, drawings and their places, names
@@ -59,7 +55,7 @@ def of_module(path: Path) -> list[str]:
 def of_source(source: str) -> Iterator[str]:
     """The sentences of a module."""
     tree = ast.parse(source)
-    for node in in_order(tree, docstrings(tree) | phrases(tree)):
+    for node in in_order(tree, docstrings(tree)):
         text = (text_of(node) or "").strip()
         if is_sentence(text):
             yield "\n".join(line.strip() for line in text.splitlines())
@@ -72,17 +68,6 @@ def docstrings(tree: ast.AST) -> set[int]:
         id(node.body[0].value)
         for node in ast.walk(tree)
         if isinstance(node, kinds) and ast.get_docstring(node) is not None and not is_command(node)
-    }
-
-
-def phrases(tree: ast.AST) -> set[int]:
-    """Parts of messages that the command line replaces, by the id of their node: the keys only."""
-    tables = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
-    return {
-        id(key)
-        for table in tables
-        if ast.unparse(table.targets[0]) == "PHRASES" and isinstance(table.value, ast.Dict)
-        for key in table.value.keys
     }
 
 
@@ -171,14 +156,9 @@ def of_script(path: Path) -> list[str]:
 READERS = {".py": of_module, ".j2": of_template, ".js": of_script}
 
 
-def as_text(sentences: dict[str, list[str]]) -> str:
-    """The file of all sentences: one on a line, below the name of its module."""
+def all_sentences() -> str:
+    """Every sentence on a line, below the name of its module."""
     lines = []
-    for name, texts in sentences.items():
+    for name, texts in collect().items():
         lines += [f"== {name}", *(text.replace("\n", " ⏎ ") for text in texts), ""]
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    GOLDEN.write_text(as_text(collect()), encoding="utf-8")
-    sys.stdout.write(f"{GOLDEN}\n")
