@@ -226,7 +226,7 @@ def fit_tables(
     if given["stream"] or in_parts:
         return write_stream(items, comparisons, output, page, as_json, keep_data, given, in_parts)
     refuse_only_in_parts()
-    alone = is_alone(items, comparisons)
+    alone = is_alone(items, comparisons, given)
     comparisons = () if alone else second_table(items, comparisons)
     for path in (output, page):
         refuse_output(path, items, *comparisons)

@@ -155,7 +155,8 @@ class Comparisons:
             As in :meth:`with_item_groups`.
         winner_codes : dict or None
             What entries of the column of winners mean, such as ``{"A": "left", "B": "right",
-            "gleich": "tie"}``; ``"skip"`` leaves rows out.
+            "gleich": "tie"}``; ``"skip"`` leaves rows out, and ``"id"`` says that an entry is the
+            id of an item where it could be a side as well.
         columns
             Names of columns, as on the command line. Of votes: ``left``, ``right``, ``winner``,
             ``loser``, ``judge``, ``weight``, ``count``. Of items: ``id``; ``features`` to use, or
@@ -168,7 +169,8 @@ class Comparisons:
         """
         refuse_other_self_pairs(self_pairs)
         settings, roles = check_names(columns)
-        votes, recipe = rename_votes(votes, roles, context), None
+        votes, sides = rename_votes(votes, roles, context)
+        recipe = None
         if items is None:
             if settings:
                 raise PairscoreError(
@@ -183,7 +185,6 @@ class Comparisons:
                 recipe, table = read_with_gaps(items, **settings)
             else:
                 table = read_with_settings(items, missing, **settings)
-        sides = (roles["left"], roles["right"]) if {"left", "right"} <= {*roles} else None
         read = read_votes(votes, table, self_pairs, seed, context, winner_codes, sides)
         comparisons = cls.of(table, read)
         if covariance_items is not None:
@@ -208,9 +209,11 @@ class Comparisons:
         >>> len(Comparisons.from_pairs([[0.0], [1.0], [3.0]], [0, 1], [2, 2]))
         2
         """
-        columns = {"left": left, "right": right, "winner": left, "judge": judge, **context}
+        as_if_left_won = {"winner": ["left"] * len(left), "judge": judge}
+        columns = {"left": left, "right": right, **as_if_left_won, **context}
         votes = {name: column for name, column in columns.items() if column is not None}
-        pairs = cls.from_frames(items, votes, context=[*context])[0]
+        codes = {"left": "left"}  # also where an item is called so
+        pairs = cls.from_frames(items, votes, context=[*context], winner_codes=codes)[0]
         return cls.of(pairs.items, replace(pairs.votes, has_outcomes=False))
 
     def __len__(self) -> int:

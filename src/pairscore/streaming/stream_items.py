@@ -21,7 +21,6 @@ from pairscore.data.find_ids import (
     FaultyIdsError,
     as_ids,
     choose_among,
-    distinct,
     find_id_column,
     found_words,
     id_settings,
@@ -34,7 +33,15 @@ from pairscore.data.items import (
     refuse_non_finite,
 )
 from pairscore.data.recipe import Recipe
-from pairscore.data.tables import ID_COLUMN, Column, Columns, as_frame, column_of, ids_of
+from pairscore.data.tables import (
+    ID_COLUMN,
+    Column,
+    Columns,
+    as_frame,
+    column_of,
+    distinct,
+    ids_of,
+)
 from pairscore.display import did_you_mean, first_few, shown
 from pairscore.errors import ColumnFoundWarning, PairscoreError, warn_caller
 from pairscore.estimators.item_table import ItemTable, PerItem
