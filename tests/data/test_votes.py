@@ -699,7 +699,7 @@ def test_winners_that_are_ids_and_may_be_codes_are_asked_for(ids):
     with pytest.raises(PairscoreError) as caught:
         Comparisons.from_frames(items, votes)
     said = str(caught.value)
-    assert f"every winner is {a!r} or {b!r}, which may be ids of items or codes" in said
+    assert f"winners are told by {a!r} or {b!r}, which may be ids of items or codes" in said
     assert f"winner_codes={{{a!r}: 'id', {b!r}: 'id'}}" in said
     codes = {a: "id", b: "id"}
     assert Comparisons.from_frames(items, votes, winner_codes=codes)[1].tolist() == [1, 1, 1]
@@ -711,7 +711,6 @@ def test_winners_that_are_ids_and_may_be_codes_are_asked_for(ids):
     ("ids", "winners"),
     [
         (["ant", "bee", "cat"], ["ant", "bee", "ant"]),  # no codes
-        (["1", "2", "3"], ["1", "2", "right"]),  # next to a word for a side
         ([10, 20, 30], [10, 20, 10]),
     ],
 )
@@ -719,6 +718,15 @@ def test_winners_by_id_that_cannot_be_codes_are_read(ids, winners):
     a, b, c = ids
     votes = {"left": [a, b, c], "right": [b, c, a], "winner": winners}
     assert Comparisons.from_frames(CODED_ITEMS | {"id": ids}, votes)[1].tolist() == [1, 1, -1]
+
+
+def test_an_id_that_may_be_a_code_for_ties_is_asked_for_next_to_words_for_sides():
+    votes = {"left": ["a", "b", "c"], "right": ["b", "c", "a"], "winner": ["left", "c", "right"]}
+    with pytest.raises(PairscoreError, match="winners are told by 'c', which may be ids of items"):
+        Comparisons.from_frames(CODED_ITEMS, votes)
+    for meaning, outcome in (("id", -1), ("tie", 0)):
+        _, y = Comparisons.from_frames(CODED_ITEMS, votes, winner_codes={"c": meaning})
+        assert y.tolist() == [1, outcome, -1]
 
 
 @pytest.mark.parametrize("word", ["left", "Left", "LEFT", " left "])

@@ -692,29 +692,27 @@ class WhoWon:
         )
 
     def refuse_possible_codes(self) -> None:
-        """Refuse winners by id if all their entries could be codes of sides as well."""
+        """Refuse winners by id if all these ids could be codes as well."""
         refuse_possible_codes(distinct(self.column).tolist(), self._words)
 
 
 def may_be_codes(entries: Collection[Any], words: Mapping[Any, int]) -> list[Any]:
-    """Entries of winners that are ids of items, if each could be a code for a side as well.
+    """Entries of winners that are ids of items, if each could be a code as well.
 
-    These are few, and a single sign each (1 and 2, A and B), next to no word for a side.
+    These are few, and a single sign each: 1 and 2, A and B, or 0 for a tie next to left and right.
     """
-    if {1, -1} & {words[entry] for entry in entries if entry in words}:
-        return []
     by_id = [entry for entry in entries if entry not in words]
     are_short = all(re.fullmatch(r"-?.", plain_id(entry).strip()) for entry in by_id)
     return by_id if len(by_id) <= FEW_CODES and are_short else []
 
 
 def refuse_possible_codes(entries: Collection[Any], words: Mapping[Any, int]) -> None:
-    """Refuse winners by id of which each could be a code for a side as well."""
+    """Refuse winners by id of which each could be a code as well; ``words`` are no ids."""
     unclear = may_be_codes(entries, words)
     if unclear:
         shown = " or ".join(map(repr, unclear))
         raise PairscoreError(
-            f"every winner is {shown}, which may be ids of items or codes for the sides",
+            f"winners are told by {shown}, which may be ids of items or codes for sides and ties",
             "if they are ids, say so with "
             + Setting("winner_codes", dict.fromkeys(unclear, "id"))
             + ", and if they are codes, say left, right or tie there in place of id",
