@@ -271,6 +271,10 @@ def test_several_columns_of_winners_are_those_of_judges():
     assert found.names == {"left": "left", "right": "right", "winner": "Ann,Bob"}
     assert roles('left,right,"Ann', winner='"Ann').judges == ()
     assert split_names(join_names(["Bob, MD", "Ann"])) == ["Bob, MD", "Ann"]
+    for name in ("Who\nwon?", "Who\r\nwon, A or B?"):
+        columns = VoteColumns.of({"winner": name})
+        assert name in columns.identifiers
+        assert columns.roles(["left", "right", name]).columns["winner"] == name
     assert VoteColumns.of({"winner": "A, B"}).roles(["left", "right", "A, B"]).judges == ()
     with pytest.raises(PairscoreError, match=r"winner names 'Bop'.*mean 'Bob'"):
         roles("left,right,Ann,Bob", winner="Ann,Bop")

@@ -348,8 +348,9 @@ def show_unused_answers(study: Any, params: dict[str, Any], auto: bool) -> None:
     if unused := [name for name in study.unused if not is_of_sheet(name, study.unused)]:
         are = "was" if len(unused) == 1 else "were"
         show_note(
-            f"of the comparisons, {first_few(map(repr, unused))} {are} not used; --context"
-            " takes numbers that describe a comparison."
+            f"of the comparisons, {first_few(map(repr, unused))} {are} not used; --context takes"
+            " numbers that describe a comparison"
+            + ("." if votes.judge is not None else ", and --judge the column that says who judged.")
         )
 
 

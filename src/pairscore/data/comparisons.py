@@ -17,13 +17,12 @@ from pairscore.data.recipe import Recipe, read_with_gaps, read_with_settings
 from pairscore.data.tables import ID_COLUMN, Columns, as_frame, backend_of, column_of, to_array
 from pairscore.data.vote_columns import check_names, rename_votes
 from pairscore.data.votes import (
-    LAYOUTS,
-    NO_SIDES,
     OUTCOMES,
     Votes,
     blank,
     check_amounts,
     check_columns,
+    compared_in,
     read_votes,
 )
 from pairscore.display import first_rows, plural
@@ -431,8 +430,7 @@ def items_of_votes(votes: Any) -> Items:
         rows = np.append(votes.left, votes.right) if by_row else to_array(votes, "the votes are")
         n = 1 + int(rows.max()) if rows.dtype.kind in "iu" and rows.size else 0
         return Items(np.empty((n, 0)), (), np.arange(n))
-    sides = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*frame.columns}), ())
-    columns = [column_of(frame, name).values for name in sides]
+    columns = [column_of(frame, name).values for name in compared_in(frame.columns) or ()]
     columns = [(np.unique(c) if c.dtype.kind in "iu" else c).tolist() for c in columns]
     seen = {name for name in set().union(*columns) if not blank(name)}
     numeric = all(isinstance(name, int) for name in seen)

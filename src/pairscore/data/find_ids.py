@@ -28,7 +28,7 @@ from pairscore.data.tables import (
     is_missing,
     whole_numbers,
 )
-from pairscore.data.votes import LAYOUTS, NO_SIDES
+from pairscore.data.votes import compared_in
 from pairscore.display import first_few, first_rows
 from pairscore.errors import BadEntriesError, PairscoreError
 
@@ -95,8 +95,7 @@ def found_words(column: str) -> str:
 
 def names_in(votes: Frame) -> list[np.ndarray]:
     """The names of items in each of the two columns that say who was compared, each once."""
-    sides = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*votes.columns}), ())
-    return [distinct(column_of(votes, side)) for side in sides]
+    return [distinct(column_of(votes, side)) for side in compared_in(votes.columns) or ()]
 
 
 class IdColumn(NamedTuple):

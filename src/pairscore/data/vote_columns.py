@@ -189,9 +189,11 @@ def _called(role: str, names: Collection[str], others: Collection[str]) -> str |
     """The column that is called as a role, whatever its case; None if there is none."""
     found = [name for name in names if plain_name(name) == role and name not in others]
     if len(found) > 1:
+        shown = first_few(map(repr, found))
         raise PairscoreError(
-            f"{len(found)} columns of the comparisons are called {role!r} but for upper and lower"
-            f" case or blanks: {first_few(map(repr, found))}; rename all but one of them."
+            f"{len(found)} columns of the comparisons are called {role!r} in upper or lower case"
+            f" ({shown})",
+            "rename all but one",
         )
     return found[0] if found else None
 
@@ -224,6 +226,8 @@ def split_names(text: str) -> list[str]:
     >>> split_names('Ann,"Bob, MD"')
     ['Ann', 'Bob, MD']
     """
+    if {"\n", "\r"} & {*text}:  # of a heading of two lines
+        return [text]
     return next(csv.reader([text], skipinitialspace=True), [])
 
 

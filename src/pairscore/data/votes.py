@@ -331,6 +331,11 @@ class Layout(NamedTuple):
         return self.sides != NO_SIDES
 
 
+def compared_in(names: Collection[str]) -> tuple[str, str] | None:
+    """The two columns that say who was compared, if columns of these names have them."""
+    return next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*names}), None)
+
+
 def layout_of(known: Collection[str], named: Collection[str] = ()) -> Layout | None:
     """The layout of comparisons with columns of these roles; None if they are not enough.
 

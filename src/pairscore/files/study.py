@@ -550,16 +550,17 @@ class _Reader:
 
     def _find_id(self, table: Columns, votes: Columns) -> str | None:
         """The column of ids of items that have none called so; those of a model have features."""
-        settings, names = id_settings(self.items.settings), names_in(votes)
-        texts = self.files[0].read_texts()
+        names = names_in(votes)
+        settings: dict[str, Any] = id_settings(self.items.settings)
         if self.items.recipe is not None:
-            table, settings = texts, {"features": self.items.recipe.sources}
+            table = self.files[0].read_texts()
+            settings = {"features": self.items.recipe.sources}
         try:
             found = find_id_column(table, names, by_text=True, **settings)
-            if found is None:
-                exact = with_zeros_in_front(table, texts)
-                found = find_id_column(exact, names, by_text=True, **settings)
-            return found
+            if found is not None or self.items.recipe is not None:
+                return found
+            exact = with_zeros_in_front(table, self.files[0].read_texts())
+            return find_id_column(exact, names, by_text=True, **settings)
         except FaultyIdsError as error:
             return error.column  # as ids, they are refused with their lines
 
