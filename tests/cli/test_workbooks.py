@@ -158,6 +158,16 @@ def test_a_report_reads_the_sheets_of_the_fit(tmp_path):
     assert "'New patients' was read" in run("rank m.npz new.xlsx --json").stderr
 
 
+def test_a_sheet_of_comparisons_under_other_names_before_the_items_is_recognised(tmp_path):
+    book(tmp_path / "all.xlsx", ("Judged", answers(NAMES["neither"])), ("Patients", items()))
+    asked = run("fit all.xlsx -o m.npz", code=2).stderr
+    assert "sheet Judged' has the comparisons, and 'all.xlsx, sheet Patients' the items" in asked
+    assert "give the items first: --sheet Patients,Judged." in asked
+    run("fit all.xlsx --sheet Patients,Judged --winner Chosen -o m.npz")
+    run("fit all.xlsx --winner Chosen -o other.npz")
+    assert load("m.npz").coef_.tolist() == load("other.npz").coef_.tolist()
+
+
 def test_a_workbook_of_comparisons_alone_is_asked_for_its_items(tmp_path):
     book(tmp_path / "judged.xlsx", *judged(NAMES["neither"]))
     said = run("fit judged.xlsx -o m.npz", code=2).stderr

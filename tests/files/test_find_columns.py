@@ -174,6 +174,13 @@ def test_a_third_column_of_ids_that_is_no_winner_is_no_side():
     assert found(PAIRS | {"vorher": third, "winner": np.where(FIRST, "A", "B").tolist()}) is None
 
 
+def test_one_side_that_is_named_is_not_joined_by_two_others():
+    third = [IDS[row] for row in RNG.integers(0, 12, 60)]
+    votes = PAIRS | {"vorher": third, "winner": WINNERS}
+    assert found(votes, left="eins") is None
+    assert "it is not clear which two have ids" in said(votes, left="eins")
+
+
 def test_the_winner_is_no_side():
     """Of winner, opponent and somebody else, none is a pair: it is asked who was compared."""
     third = [IDS[row] for row in RNG.integers(0, 12, 60)]

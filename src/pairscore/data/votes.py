@@ -49,6 +49,9 @@ NO_SIDES = ("winner", "loser")
 TIE_WORDS = ("tie", "tie (bothbad)")
 PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
 OUTCOMES = (-1, 0, 1)
+NEEDED = "; or ".join(
+    ", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES)
+)
 NO_OUTCOME = 2  # of an entry that no word or code explains: it has to be the id of an item
 SKIPPED = 3  # the outcome of a row that a code leaves out
 OUTCOME_OF_MEANING = dict(zip(WINNER_MEANINGS, (1, -1, 0, SKIPPED, NO_OUTCOME), strict=True))
@@ -354,12 +357,9 @@ def layout_of(known: Collection[str], named: Collection[str] = ()) -> Layout | N
 
 def no_layout(names: Collection[str]) -> PairscoreError:
     """The sentence where columns of these names do not say who was compared and who won."""
-    needed = "; or ".join(
-        ", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES)
-    )
     return PairscoreError(
         f"the votes have columns {first_few(map(repr, names), 8)}; they need"
-        f" {needed}.{likely_layout(names)}"
+        f" {NEEDED}.{likely_layout(names)}"
     )
 
 

@@ -16,10 +16,11 @@ import numpy as np
 from pairscore.data.find_ids import MATCH, choose_ids
 from pairscore.data.items import plain_id
 from pairscore.data.tables import Columns, is_missing
-from pairscore.data.vote_columns import VoteRoles, join_names
+from pairscore.data.vote_columns import SIDES, VoteRoles, join_names
 from pairscore.data.votes import (
     LAYOUTS,
     MOST_CODES,
+    NEEDED,
     NO_SIDES,
     OUTCOME_OF_WORD,
     likely_layout,
@@ -120,8 +121,11 @@ def find_sides(
     Returns
     -------
     FoundSides or None
-        None where no column of ids goes with exactly two columns of the comparisons.
+        None where no column of ids goes with exactly two columns of the comparisons, or one of the
+        sides is known by name: both are, or none is found.
     """
+    if {*SIDES} & {*roles.columns}:
+        return None
     codes = {plain_id(code): meaning for code, meaning in (winner_codes or {}).items()}
     pair_of: dict[str | None, Pair] = {}
     share_of: dict[str | None, float] = {}
@@ -187,6 +191,11 @@ def _one_pair(
     by_winner = [pair for pair in pairs if _go_with_winner(pair, votes, roles, codes)]
     if by_winner:
         return by_winner[0] if len(by_winner) == 1 else None
+    pairs = [
+        pair
+        for pair in pairs
+        if not any(_name_others(votes[name], pair, votes, codes) for name in roles.told)
+    ]
     # of small numbers that are ids too, such as those of judges, there are only a few
     n_items = {name: len(set(votes[name].tolist())) for name in free}
     enough = max(n_items.values(), default=0) / 2
@@ -200,6 +209,12 @@ def _go_with_winner(pair: Pair, votes: Texts, roles: VoteRoles, codes: Mapping[s
         return bool(_winners_by_id(pair, votes, roles))
     kinds = [_kinds_of(votes[name], pair, votes, codes) for name in roles.told]
     return all(_are_of_pair(one) for one in kinds)
+
+
+def _name_others(column: np.ndarray, pair: Pair, votes: Texts, codes: Mapping[str, str]) -> bool:
+    """Whether winners are often items that are not of their row."""
+    kinds = _kinds_of(column, pair, votes, codes)
+    return kinds.count("item") > (1 - MATCH) * len(kinds)
 
 
 def _is_told(column: np.ndarray, pair: Pair, votes: Texts, codes: Mapping[str, str]) -> bool:
@@ -270,12 +285,9 @@ def unclear_columns(
         )
     if why := _why_unclear(ids, votes):
         return PairscoreError(f"no two columns of the comparisons have ids of the items: {why}")
-    layouts = "; or ".join(
-        ", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES)
-    )
     return ColumnsUnclearError(
         f"the comparisons have columns {first_few(map(repr, votes), 8)}, and it is not clear"
-        f" which two have ids of the items; they need {layouts}."
+        f" which two have ids of the items; they need {NEEDED}."
         f" Say which these are with left=, right= and winner=.{likely_layout([*votes])}"
     )
 

@@ -43,7 +43,6 @@ from pairscore.files.find_columns import (
     as_texts,
     find_sides,
     id_columns,
-    known_sides,
     point_out_forms,
     unclear_columns,
 )
@@ -434,8 +433,10 @@ def _assumed(error: PairscoreError, settings: Mapping[str, Any]) -> dict[str, An
         is_new = words and not words <= {*settings.get("na", ())}
         all_words = all(one.words for one in error.errors)
         return {"na": [*settings.get("na", ()), *sorted(words)]} if is_new and all_words else {}
-    if isinstance(error, ColumnsUnclearError) and error.likely:
-        return {"vote_columns": {**(settings.get("vote_columns") or {}), **error.likely}}
+    if isinstance(error, ColumnsUnclearError):
+        given = settings.get("vote_columns") or {}
+        is_new = bool(error.likely) and not {*error.likely.items()} <= {*given.items()}
+        return {"vote_columns": {**given, **error.likely}} if is_new else {}
     return {}
 
 
@@ -601,13 +602,11 @@ class _Reader:
         texts = [as_texts(file.read_texts()) for file in self.files]
         roles, codes = self.votes.roles, self.rules.winner_codes
         expected, ids = self._id(texts[0]), self._ids(texts[0])
-        found = None
-        if known_sides(roles) is None:
-            found = find_sides(ids, texts[1], roles, codes, expected)
-            n_items = len(next(iter(texts[0].values()), ()))
-            likely = self._ids(texts[0], most_faults(n_items))
-            if found is None and likely != ids:
-                found = find_sides(likely, texts[1], roles, codes, expected)
+        found = find_sides(ids, texts[1], roles, codes, expected)
+        n_items = len(next(iter(texts[0].values()), ()))
+        likely = self._ids(texts[0], most_faults(n_items))
+        if found is None and likely != ids:
+            found = find_sides(likely, texts[1], roles, codes, expected)
         if found is None:
             self._refuse_swapped(texts)
         if found is None or not found.is_told:
@@ -648,9 +647,12 @@ class _Reader:
             return
         if other is not None:
             items, votes = self.files[0].source.shown, self.files[1].shown
-            raise PairscoreError(
-                f"{items!r} has the comparisons, and {votes!r} the items; give the items first."
-            )
+            of_items, _, sheet = items.rpartition(", sheet ")
+            others = [part.source.shown.rpartition(", sheet ") for part in self.files[1].parts]
+            remedy: Piece = "give the items first"
+            if of_items and others[0][0] == of_items:
+                remedy = "give the items first: " + Setting("sheet", [others[0][2], sheet])
+            raise PairscoreError(f"{items!r} has the comparisons, and {votes!r} the items", remedy)
 
 
 def with_sides(
@@ -766,9 +768,7 @@ def read_new_parts(
             ids: dict[str | None, Rows] = {
                 "id": {plain_id(name): row for row, name in enumerate(names)}
             }
-            found = None
-            if known_sides(columns.roles) is None:
-                found = find_sides(ids, texts, columns.roles, winner_codes)
+            found = find_sides(ids, texts, columns.roles, winner_codes)
             if found is None or not found.is_told:
                 raise unclear_columns(texts, columns.roles, found, ids)
             columns = with_sides(columns, found, stored.shown, say)
