@@ -15,6 +15,7 @@ from pairscore.data.tables import Columns, Frame, as_frame, column_of
 from pairscore.data.votes import LAYOUTS, NO_SIDES, Layout, Votes, layout_of, no_layout
 from pairscore.display import did_you_mean, first_few
 from pairscore.errors import PairscoreError
+from pairscore.messages import Setting
 
 SIDES = tuple(name for layout in LAYOUTS for name in layout)
 VOTE_IDENTIFIERS = (*SIDES, "winner", "loser", "judge")
@@ -174,7 +175,8 @@ class VoteColumns:
             known = [one for one in several if one in names]
             absent = next(one for one in several if one not in names) if known else name
             raise PairscoreError(
-                f"{role} names {absent!r}, and the comparisons have no such column; they have"
+                Setting(role)
+                + f" names {absent!r}, and the comparisons have no such column; they have"
                 f" {first_few(map(repr, names), 8)}.{did_you_mean(absent, names)}"
             )
         for name in self.context:  # of a model, perhaps
@@ -276,7 +278,8 @@ def rename_votes(
         raise no_layout(frame.columns)
     if roles.judges:
         raise PairscoreError(
-            f"winner names {len(roles.judges)} columns; give one, with a row for each answer."
+            Setting("winner") + f" names {len(roles.judges)} columns",
+            "give one, with a row for each answer",
         )
     is_same = all(role == name for role, name in roles.columns.items())
     is_known = layout_of(frame.columns) == roles.layout

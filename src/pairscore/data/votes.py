@@ -358,7 +358,7 @@ def layout_of(known: Collection[str], named: Collection[str] = ()) -> Layout | N
 def no_layout(names: Collection[str]) -> PairscoreError:
     """The sentence where columns of these names do not say who was compared and who won."""
     return PairscoreError(
-        f"the votes have columns {first_few(map(repr, names), 8)}; they need"
+        f"the comparisons have columns {first_few(map(repr, names), 8)}; they need"
         f" {NEEDED}.{likely_layout(names)}"
     )
 
@@ -672,8 +672,10 @@ class WhoWon:
         first, second = self.side_names
         raise bad_entries(
             f"the {self.role} is neither side in {plural(len(bad), 'comparison')}",
-            f"write {first!r}, {second!r}, 'tie' or the {self.role}'s own id, or say what these"
-            " mean with winner_codes=",
+            [
+                f"write {first!r}, {second!r}, 'tie' or the {self.role}'s own id",
+                "say what these mean with " + Setting("winner_codes"),
+            ],
             {self.role: (bad, entries)},
             "neither side, nor a tie",
         )

@@ -27,7 +27,7 @@ from pairscore.data.votes import (
 )
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError
-from pairscore.messages import Piece, Setting, Text
+from pairscore.messages import Piece, Setting, Text, either
 
 Pair = tuple[str, str]
 
@@ -287,8 +287,9 @@ def unclear_columns(
         return PairscoreError(f"no two columns of the comparisons have ids of the items: {why}")
     return ColumnsUnclearError(
         f"the comparisons have columns {first_few(map(repr, votes), 8)}, and it is not clear"
-        f" which two have ids of the items; they need {NEEDED}."
-        f" Say which these are with left=, right= and winner=.{likely_layout([*votes])}"
+        f" which two have ids of the items; they need {NEEDED}. Say which these are with "
+        + either([Setting(role) for role in ("left", "right", "winner")], " and ")
+        + f".{likely_layout([*votes])}"
     )
 
 

@@ -31,6 +31,7 @@ from pairscore.data.votes import (
 from pairscore.display import shown
 from pairscore.errors import BadEntriesError, PairscoreError
 from pairscore.files.partitions import Partition
+from pairscore.messages import Setting
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,8 +92,8 @@ class BatchLayout:
         sides, columns = roles.layout.sides, roles.columns
         if roles.judges or "winner" not in columns:
             raise PairscoreError(
-                "comparisons that are read in parts say who won in one column: name it with"
-                " winner=, or fit them whole."
+                "comparisons that are read in parts say who won in one column",
+                ["name it with " + Setting("winner"), "fit them whole"],
             )
         wanted = dict.fromkeys((*sides, "winner", *OPTIONAL))
         return cls({role: columns[role] for role in wanted if role in columns}, sides)
