@@ -25,5 +25,5 @@ Start with ``fit_stream``.
     site_files    files of sums of sites
     merge         models from sums of sites
 
-Imports: display, errors, choices, data, files, core, estimators, model.
+Imports: display, errors, choices, data, files, core, estimators, model, messages.
 """
