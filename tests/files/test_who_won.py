@@ -16,7 +16,8 @@ from pairscore.errors import PairscoreError
 from pairscore.files.partitions import TablePartition
 from pairscore.files.study import read_study
 from pairscore.files.write import write_table
-from pairscore.streaming.batches import BatchLayout, BatchReader, ids_only
+from pairscore.streaming.batches import BatchLayout, BatchReader
+from pairscore.streaming.stream_job import ids_only
 
 IDS = (
     *(["1", "2", "3", "4"], ["0", "1", "2", "3"], ["A", "B", "C", "D"], ["1", "2"], ["B", "A"]),

@@ -42,7 +42,7 @@ from pairscore.data.tables import (
 )
 from pairscore.display import closest, first_few, first_rows, plural
 from pairscore.errors import BadEntriesError, OtherCaseError, PairscoreError
-from pairscore.messages import Piece, Setting, Text
+from pairscore.messages import Piece, Setting, Text, either
 
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
 NO_SIDES = ("winner", "loser")
@@ -51,6 +51,11 @@ PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
 OUTCOMES = (-1, 0, 1)
 NEEDED = "; or ".join(
     ", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES)
+)
+SAY_WHICH = (
+    " Say which these are with "
+    + either([Setting(role) for role in ("left", "right", "winner")], " and ")
+    + "."
 )
 NO_OUTCOME = 2  # of an entry that no word or code explains: it has to be the id of an item
 SKIPPED = 3  # the outcome of a row that a code leaves out
@@ -358,8 +363,9 @@ def layout_of(known: Collection[str], named: Collection[str] = ()) -> Layout | N
 def no_layout(names: Collection[str]) -> PairscoreError:
     """The sentence where columns of these names do not say who was compared and who won."""
     return PairscoreError(
-        f"the comparisons have columns {first_few(map(repr, names), 8)}; they need"
-        f" {NEEDED}.{likely_layout(names)}"
+        f"the comparisons have columns {first_few(map(repr, names), 8)}; they need {NEEDED}."
+        + SAY_WHICH
+        + likely_layout(names)
     )
 
 

@@ -23,11 +23,12 @@ from pairscore.data.votes import (
     NEEDED,
     NO_SIDES,
     OUTCOME_OF_WORD,
+    SAY_WHICH,
     likely_layout,
 )
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError
-from pairscore.messages import Piece, Setting, Text, either
+from pairscore.messages import Piece, Setting, Text
 
 Pair = tuple[str, str]
 
@@ -287,9 +288,9 @@ def unclear_columns(
         return PairscoreError(f"no two columns of the comparisons have ids of the items: {why}")
     return ColumnsUnclearError(
         f"the comparisons have columns {first_few(map(repr, votes), 8)}, and it is not clear"
-        f" which two have ids of the items; they need {NEEDED}. Say which these are with "
-        + either([Setting(role) for role in ("left", "right", "winner")], " and ")
-        + f".{likely_layout([*votes])}"
+        f" which two have ids of the items; they need {NEEDED}."
+        + SAY_WHICH
+        + likely_layout([*votes])
     )
 
 
