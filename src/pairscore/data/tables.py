@@ -232,8 +232,12 @@ def distinct(column: Column) -> np.ndarray:
     if values.dtype.kind in "biu":
         return np.unique(values)
     entries = values.tolist()
-    known = dict.fromkeys(e for e in entries if is_hashable(e) and not is_missing(e) and e != "")
-    return np.fromiter(known, dtype=object, count=len(known))
+    try:
+        known = dict.fromkeys(entries)
+    except TypeError:  # lists and the like
+        known = dict.fromkeys(entry for entry in entries if is_hashable(entry))
+    filled = [entry for entry in known if not is_missing(entry) and entry != ""]
+    return np.fromiter(filled, dtype=object, count=len(filled))
 
 
 def ids_of(frame: Frame) -> np.ndarray | None:

@@ -575,15 +575,26 @@ def context_of(frame: Frame, name: str) -> np.ndarray:
 # -- winners ---------------------------------------------------------------------------------------
 
 
+def words_that_are_ids(side_names: tuple[str, str], items: Items) -> set[str]:
+    """Words for sides and ties, in lower case, by which items are called too."""
+    words = {*OUTCOME_OF_WORD, *(name.strip().casefold() for name in side_names)}
+    if items.ids is None or items.ids.dtype.kind in "iu":
+        numbers = [word for word in words if word.isdecimal()]
+        found = items.find_rows_by_text(np.array(numbers, dtype=object)) if numbers else ()
+        return {word for word, row in zip(numbers, found, strict=True) if row >= 0}
+    return words.intersection(str(id).strip().casefold() for id in items.ids.tolist())
+
+
 def word_outcomes(
     entries: Iterable[Any],
     side_names: tuple[str, str],
-    items: Items,
+    ids: Collection[str],
     codes: Mapping[Any, int] | None = None,
 ) -> dict[Any, int]:
     """The outcome of those entries of winners that are words, names of sides, or codes.
 
-    An entry that could be two of these, or one of these and an item, is asked for.
+    An entry that could be two of these is asked for, and so is one that is an item too, by ``ids``
+    of :func:`words_that_are_ids`.
     """
     codes = codes or {}
     of_column = {side_names[0]: 1, side_names[1]: -1}
@@ -599,7 +610,7 @@ def word_outcomes(
         outcome = side if plain is None else plain
         if outcome is not None:
             words[entry] = outcome
-    clash = sorted(entry for entry in words if entry.strip().casefold() in items.rows_of_fold)
+    clash = sorted(entry for entry in words if entry.strip().casefold() in ids)
     if clash:
         raise PairscoreError(
             f"{plural(len(clash), 'item', verb='is')} called {first_few(map(repr, clash))}, which"
@@ -644,9 +655,14 @@ class WhoWon:
     items: Items
 
     @cached_property
+    def _entries(self) -> list[Any]:
+        entries: list[Any] = distinct(self.column).tolist()
+        return entries
+
+    @cached_property
     def _words(self) -> dict[Any, int]:
-        entries = distinct(self.column).tolist()
-        return word_outcomes(entries, self.side_names, self.items, self.codes)
+        ids = words_that_are_ids(self.side_names, self.items)
+        return word_outcomes(self._entries, self.side_names, ids, self.codes)
 
     def outcome(
         self, left: np.ndarray, right: np.ndarray, tied: np.ndarray | None, lookup: Lookup
@@ -706,7 +722,7 @@ class WhoWon:
 
     def refuse_possible_codes(self) -> None:
         """Refuse winners by id if all these ids could be codes as well."""
-        refuse_possible_codes(distinct(self.column).tolist(), self._words)
+        refuse_possible_codes(self._entries, self._words)
 
 
 def may_be_codes(entries: Collection[Any], words: Mapping[Any, int]) -> list[Any]:
@@ -715,8 +731,10 @@ def may_be_codes(entries: Collection[Any], words: Mapping[Any, int]) -> list[Any
     These are few, and a single sign each: 1 and 2, A and B, or 0 for a tie next to left and right.
     """
     by_id = [entry for entry in entries if entry not in words]
-    are_short = all(re.fullmatch(r"-?.", plain_id(entry).strip()) for entry in by_id)
-    return by_id if len(by_id) <= FEW_CODES and are_short else []
+    if len(by_id) > FEW_CODES:
+        return []
+    are_short = all(re.fullmatch(r"-?.", plain_id(entry)) for entry in by_id)
+    return by_id if are_short else []
 
 
 def refuse_possible_codes(entries: Collection[Any], words: Mapping[Any, int]) -> None:

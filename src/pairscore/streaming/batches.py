@@ -27,6 +27,7 @@ from pairscore.data.votes import (
     read_votes,
     refuse_possible_codes,
     word_outcomes,
+    words_that_are_ids,
 )
 from pairscore.display import shown
 from pairscore.errors import BadEntriesError, PairscoreError
@@ -149,10 +150,14 @@ class BatchReader:
             for _, table in part.read([name], [name]):
                 found = table.column(name).unique().to_pylist()
                 entries |= dict.fromkeys(entry for entry in found if entry is not None)
-                words = word_outcomes(entries, self.layout.side_names, self.items)
+                words = word_outcomes(entries, self.layout.side_names, self._words_that_are_ids)
                 if entries and not may_be_codes(entries, words):
                     return
         refuse_possible_codes(list(entries), words)
+
+    @cached_property
+    def _words_that_are_ids(self) -> set[str]:
+        return words_that_are_ids(self.layout.side_names, self.items)
 
     @cached_property
     def _ids_are_text(self) -> bool:
@@ -227,7 +232,8 @@ class BatchReader:
             outcome = np.full(len(left), NO_WORD, dtype=np.int8)
         else:
             values, codes = coded
-            words = word_outcomes(values.tolist(), self.layout.side_names, self.items)
+            side_names = self.layout.side_names
+            words = word_outcomes(values.tolist(), side_names, self._words_that_are_ids)
             known = [words.get(value, NO_WORD) for value in values.tolist()]
             outcome = _by_code(known, codes)
             if NO_WORD not in known:
