@@ -278,6 +278,8 @@ def test_several_columns_of_winners_are_those_of_judges():
     assert VoteColumns.of({"winner": "A, B"}).roles(["left", "right", "A, B"]).judges == ()
     with pytest.raises(PairscoreError, match=r"winner names 'Bop'.*mean 'Bob'"):
         roles("left,right,Ann,Bob", winner="Ann,Bop")
+    with pytest.raises(PairscoreError, match="winner names 2 columns, and no sides are known"):
+        roles("Ann,Bob,rest", winner="Ann,Bob", loser="rest")
     with pytest.raises(PairscoreError, match="winner names 2 columns; give one"):
         rename_votes({"left": [0], "right": [1], "A": [0], "B": [1]}, {"winner": "A,B"})
 

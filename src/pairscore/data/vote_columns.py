@@ -140,6 +140,14 @@ class VoteColumns:
         known = {role: name for role, name in called.items() if name is not None} | named
         of_judges = {"winner"} if judges else set()
         layout = layout_of({*known, *of_judges}, {*named, *of_judges})
+        if judges and layout is not None and not layout.has_sides:
+            raise PairscoreError(
+                Setting("winner") + f" names {len(judges)} columns, and no sides are known",
+                "name the columns of the two items with "
+                + Setting("left")
+                + " and "
+                + Setting("right"),
+            )
         if layout is not None:
             chosen = {*layout.sides, layout.told, *MORE_ROLES}
             known = {role: name for role, name in known.items() if role in chosen}

@@ -189,7 +189,8 @@ class OpenPairColumns(VoteColumns):
         if sides is None:
             raise PairscoreError(
                 f"the pairs have columns {first_few(map(repr, names), 8)}; they need left and right"
-                " with the ids of two items; name those with other names: left=, right=."
+                " with the ids of two items",
+                "name those with other names: " + Setting("left") + ", " + Setting("right"),
             )
         columns = {role: of for role, of in roles.columns.items() if role not in (*NO_SIDES, "tie")}
         return replace(roles, columns=columns, layout=Layout(sides, "winner"))
