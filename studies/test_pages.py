@@ -1,7 +1,5 @@
 """The pages of all messy studies, looked at on a wide screen and a telephone, in light and dark."""
 
-import shlex
-
 import pytest
 from tests.cli.running import run
 from tests.fixtures.test_studies import CASES, paths
@@ -14,9 +12,7 @@ def test_a_reader_stumbles_over_nothing_on_the_page_of_a_messy_study(
     study, figures, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    codes = [word for word in shlex.split(CASES[study][1]) if "=" in word]
-    given = f"--winner-codes {codes[0]}" if codes else ""
-    run(f"fit {paths(study)} --auto {given} --report page.html")
+    run(f"fit {paths(study)} --auto {CASES[study][1]} --report page.html")
     with open_browser() as browser:
         found = faults_of(browser, tmp_path / "page.html")
     figures(f"page of {study}: faults in {len(VIEWS)} views", 0, len(found))

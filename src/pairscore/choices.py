@@ -41,7 +41,8 @@ SCALES
 FILE_KINDS
     Tables on disk that can be written.
 WINNER_MEANINGS
-    What a code in the column of winners may mean; the rows of a code to skip are left out.
+    What a code in the column of winners may mean: a side, a tie, a row to leave out, or the id of
+    an item, where it could be a side as well.
 """
 
 METHODS = ("split", "pooled", "paired", "mle")
@@ -60,4 +61,4 @@ UNKNOWN_RULES = ("skip", "stop")
 TEST_PAIRS = ("both", "touch")
 SCALES = ("link", "0-100", "elo", "wins")
 FILE_KINDS = ("csv", "parquet", "jsonl")
-WINNER_MEANINGS = ("left", "right", "tie", "skip")
+WINNER_MEANINGS = ("left", "right", "tie", "skip", "id")

@@ -67,7 +67,9 @@ def test_from_a_workbook_to_a_page_and_scores_in_three_commands(clinic, tmp_path
     na = re.search("pass (--na '[^']*')", asked)
     assert na is not None
     assert na[1] == "--na '<5,not done'"
-    winner = re.search("Give (--winner 'Worse wound') if it ranks high", asked)
+    winner = re.search(
+        "say (--winner 'Worse wound') if the items that it names are to rank high", asked
+    )
     assert winner is not None
     assert "Traceback" not in asked
     # 2: with what the message proposes, all comparisons are fitted
@@ -137,8 +139,10 @@ def test_a_word_for_ties_is_asked_for_with_all_the_rest(clinic, tmp_path):
     for options in ("--auto", ""):
         asked = run(f"fit same.xlsx {options}", code=2).stderr
         assert "pass --na '<5,not done'" in asked
-        assert "\nAlso, does 'Worse wound' name the item that should rank high" in asked
-        assert "--winner-codes same=tie" in asked
+        assert (
+            "\nAlso, no column of the comparisons is called winner or loser; say --winner" in asked
+        )
+        assert "in place of each question mark in --winner-codes 'same=?'" in asked
         assert ("\nAlso, missing values need a rule" in asked) == (not options)
     answers = "--na '<5,not done' --winner 'Worse wound' --winner-codes same=tie"
     run(f"fit same.xlsx --auto {answers}")

@@ -214,7 +214,7 @@ def test_layouts_of_other_programs(study):
 WRONG_FITS = {
     "cannot be read": "items.csv no.csv",
     "what kind of table": "items.csv votes.dat",
-    "no column of the comparisons says who won": "items.csv layout.csv",
+    "no column of the comparisons is called winner or loser": "items.csv layout.csv",
     "an item with itself": "items.csv same.csv",
     "an id already seen": "twice.csv votes.csv",
     "not finite": "inf.csv votes.csv",

@@ -153,14 +153,16 @@ def test_columns_of_the_comparisons_by_other_names(study):
     assert "--left names 'hom'" in wrong.stderr
     assert "Did you mean 'home'?" in wrong.stderr
     both = run("fit items.csv other.csv --left home --loser away -o x.npz", code=2)
-    assert "--loser goes with --winner, or with both of --left and --right" in both.stderr
+    assert "they need left, right, winner" in both.stderr
 
 
 def test_a_winner_told_by_a_column_that_is_also_an_item_is_refused(tmp_path):
     (tmp_path / "items.csv").write_text("id,x\nhome,1\naway team,2\nb,3\n")
     (tmp_path / "votes.csv").write_text("home,guest,winner\nhome,b,home\nb,home,home\n")
     result = run("fit items.csv votes.csv --left home --right guest -o m.npz", code=2)
-    assert "both an item and the column of a side" in result.stderr
+    assert "1 item is called 'home', which also says a side" in result.stderr
+    assert "in place of each question mark in --winner-codes 'home=?'" in result.stderr
+    run("fit items.csv votes.csv --left home --right guest --winner-codes home=id -o m.npz")
 
 
 def test_columns_of_the_items_by_name(study):
@@ -499,19 +501,26 @@ def test_the_ranking_has_the_users_ids_and_numbers(german):
 
 
 def test_columns_of_other_names_and_another_id_are_found_and_said(german):
-    said = run(f"fit stücke.csv paare.csv {GERMAN_CODES} -o found.npz").stderr
-    assert "left is 'eins', right is 'zwei', winner is 'wer', judge is 'Prüferin'" in said
+    asked = run(f"fit stücke.csv paare.csv {GERMAN_CODES} -o found.npz", code=2).stderr
+    assert "--winner wer" in asked
+    given = f"{GERMAN_CODES} --winner wer --judge Prüferin"
+    asked = run(f"fit stücke.csv paare.csv {given} -o found.npz", code=2).stderr
+    assert "--left eins --right zwei if the first of them is left" in asked
+    given = f"{given} --left eins --right zwei"
+    said = run(f"fit stücke.csv paare.csv {given} -o found.npz").stderr
     assert "the ids of the items are in 'Stück'" in said
     run(f"fit {GERMAN} {GERMAN_CODES} -o named.npz")
     assert state("found.npz") == state("named.npz")
     assert load("found.npz").record_["reading"] == load("named.npz").record_["reading"]
 
 
-def test_a_named_column_of_ids_that_does_not_match_gives_way_to_the_one_that_does(study):
+def test_a_named_column_of_ids_that_does_not_match_is_refused_with_the_one_that_does(study):
+    """It was overridden."""
     table = read_table("items.csv")
     write_table({"number": np.arange(30), **dict(table)}, "numbered.csv")
-    said = run("fit numbered.csv votes.csv --id number --features mass -o m.npz").stderr
-    assert "the ids of the items are in 'id'" in said
+    said = run("fit numbered.csv votes.csv --id number --features mass -o m.npz", code=2).stderr
+    assert "no item that the comparisons name is in the column 'number' of the items" in said
+    assert "'id' has them; say --id id." in said
 
 
 def test_numbers_in_the_first_column_are_ids_and_not_row_numbers(tmp_path):
@@ -603,15 +612,18 @@ def test_codes_of_winners_that_cannot_be_read_are_a_sentence(study):
         assert sentence in said
 
 
-def test_columns_of_judges_with_codes_ask_for_the_codes_only(study):
+def test_columns_of_judges_with_codes_are_asked_for_and_then_the_codes(study):
     _, _, votes = study
     codes = {"left": "A", "right": "B", "tie": "="}
     of = [codes[word] for word in votes["winner"]]
     write_table({"left": votes["left"], "right": votes["right"], "Ann": of, "Bob": of}, "wide.csv")
     said = run("fit items.csv wide.csv -o m.npz", code=2).stderr
+    assert "--winner Ann,Bob if each of them has the winners by one judge" in said
+    said = run("fit items.csv wide.csv --winner Ann,Bob -o m.npz", code=2).stderr
     assert "in 600 of 600 comparisons" in said
-    copied = re.search(r"--winner-codes \S+[^\s.]", said)[0]
-    run(f"fit items.csv wide.csv {copied} --keep-data -o m.npz")
+    assert re.search("--winner-codes 'A=[?],B=[?],==[?]'|--winner-codes '.*[?]'", said)
+    codes = "--winner-codes A=left,B=right,==tie"
+    run(f"fit items.csv wide.csv --winner Ann,Bob {codes} --keep-data -o m.npz")
     assert load("m.npz").n_comparisons_ == 600
     run("report m.npz items.csv wide.csv -o page.html")
     run("update m.npz wide.csv --repeated add -o more.npz")

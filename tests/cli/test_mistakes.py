@@ -6,7 +6,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from pairscore.data.votes import check_codes, likely_codes
+from pairscore.data.votes import check_codes, unexplained_codes
 from tests.cli.running import run
 
 ITEMS = "id,mass,age\n" + "".join(f"i{row},{row * 7 % 11},{row * 5 % 13}\n" for row in range(20))
@@ -137,5 +137,5 @@ def test_codes_for_cells_that_were_left_out_are_not_proposed():
     Path("coded.csv").write_text("".join(lines))
     said = run("fit items.csv coded.csv -o m.npz", code=2).stderr
     assert "40 of 120 comparisons left out: no winner is given." in said
-    assert "perhaps --winner-codes A=left,B=right." in said
-    assert likely_codes(["A"], check_codes({None: "skip"})) == {"A": "left"}
+    assert "in place of each question mark in --winner-codes 'A=?,B=?'." in said
+    assert unexplained_codes(["A"], check_codes({None: "skip"})) == {"A": "?"}

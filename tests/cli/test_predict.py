@@ -99,6 +99,6 @@ def test_predict_knows_the_columns_of_the_fit(items, tmp_path):
     fill_in("sheet.csv", items, np.random.default_rng(1))
     path = tmp_path / "sheet.csv"
     path.write_text(path.read_text().replace("left,right,winner", "links,rechts,Sieger", 1))
-    run("fit items.csv sheet.csv -o m.npz")
+    run("fit items.csv sheet.csv --left links --right rechts --winner Sieger -o m.npz")
     expected = run("predict m.npz items.csv sheet.csv --left links --right rechts --json").stdout
     assert run("predict m.npz items.csv sheet.csv --json").stdout == expected

@@ -25,6 +25,10 @@ comparisons = "data/vergleiche.csv"
 
 [columns]
 missing = "drop-items"
+winner = "schwerer"
+left = "Fall 1"
+right = "Fall 2"
+judge = "Ärztin"
 
 [codes]
 A = "left"
@@ -50,7 +54,8 @@ def same_model(one, other):
 
 
 def test_a_study_file_is_the_same_as_its_options(clinic):
-    tables, options, _, _ = CASES["german_clinic"]
+    tables, columns, missing, *_ = CASES["german_clinic"]
+    options = f"{columns} {missing}"
     tables = " ".join(f"clinic/data/{name}" for name in tables.split())
     run(f"fit {tables} {options} -o told.npz")
     run(f"fit {clinic} -o m.npz")

@@ -68,7 +68,7 @@ def test_fit_reads_every_judge_whatever_the_columns_are_called(names, tmp_path):
     book(tmp_path / "judged.xlsx", *judged(names))
     book(tmp_path / "all.xlsx", ("Patients", items()), *judged(names))
     book(tmp_path / "behind.xlsx", *judged(names), ("Patients", items()))
-    winner = "--winner 'Worse wound'" if "Worse wound" in names else ""
+    winner = "" if names[2].casefold() == "winner" else f"--winner '{names[2]}'"
     for files in ("items.csv judged.xlsx", "all.xlsx", "behind.xlsx"):
         said, judges = fitted(f"fit {files} {winner}")
         assert judges == dict.fromkeys(JUDGES, 40), files
@@ -97,7 +97,7 @@ def test_a_sheet_that_has_a_column_more_is_read_too(tmp_path):
     sheets = judged(NAMES["neither"])
     sheets[1][1]["Comment"] = np.array(["unsure"] * 40, dtype=object)
     book(tmp_path / "judged.xlsx", *sheets)
-    assert fitted("fit items.csv judged.xlsx")[1] == dict.fromkeys(JUDGES, 40)
+    assert fitted("fit items.csv judged.xlsx --winner Chosen")[1] == dict.fromkeys(JUDGES, 40)
 
 
 def test_update_reads_every_sheet_and_any_number_of_files(tmp_path):
@@ -156,6 +156,16 @@ def test_a_report_reads_the_sheets_of_the_fit(tmp_path):
     assert run("rank m.npz new.xlsx --json").stderr == ""
     book(tmp_path / "new.xlsx", ("New patients", items()), ("Notes", {"a": np.ones(2)}))
     assert "'New patients' was read" in run("rank m.npz new.xlsx --json").stderr
+
+
+def test_a_sheet_of_comparisons_under_other_names_before_the_items_is_recognised(tmp_path):
+    book(tmp_path / "all.xlsx", ("Judged", answers(NAMES["neither"])), ("Patients", items()))
+    asked = run("fit all.xlsx -o m.npz", code=2).stderr
+    assert "sheet Judged' has the comparisons, and 'all.xlsx, sheet Patients' the items" in asked
+    assert "give the items first: --sheet Patients,Judged." in asked
+    run("fit all.xlsx --sheet Patients,Judged --winner Chosen -o m.npz")
+    run("fit all.xlsx --winner Chosen -o other.npz")
+    assert load("m.npz").coef_.tolist() == load("other.npz").coef_.tolist()
 
 
 def test_a_workbook_of_comparisons_alone_is_asked_for_its_items(tmp_path):

@@ -7,13 +7,20 @@ import pyarrow as pa
 import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression
-from pairscore.data.vote_columns import check_names, rename_votes
+from pairscore.data.vote_columns import (
+    VoteColumns,
+    check_names,
+    join_names,
+    rename_votes,
+    split_names,
+)
 
 FRAMES = pytest.mark.parametrize(
     "frame",
     [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table, dict],
     ids=["pandas", "polars", "lazy polars", "arrow", "dict"],
 )
+NO_SIDES = ("winner", "loser")
 COLUMNS = ("left", "right", "outcome", "weight", "count", "judge")
 
 
@@ -174,4 +181,111 @@ def test_names_that_are_not_there_are_refused_in_a_sentence():
     with pytest.raises(TypeError, match=r"unexpected argument 'lefft'.*Did you mean 'left'"):
         fit(teams, games, lefft="home")
     assert check_names({"id": "a", "left": None}) == ({"id": "a"}, {})
-    assert rename_votes(games, {}) is games
+    assert rename_votes(votes, {}) == (votes, ("left", "right"))
+    assert rename_votes(np.array([[0, 1]]), {})[1] is None
+
+
+def roles(names, **given):
+    return VoteColumns.of(given).roles(names.split(","))
+
+
+def test_only_columns_with_a_role_are_read():
+    columns = VoteColumns.of({"left": "home", "right": "away", "winner": None}, ["rest"])
+    found = columns.roles(["home", "away", "winner", "rest", "weight", "weather"])
+    assert found.read == {"home", "away", "winner", "rest", "weight"}
+    assert found.unused == ("weather",)
+    assert found.side_names == ("home", "away")
+    assert all(name in columns.identifiers for name in ("home", "away", "Winner", " loser "))
+    assert "rest" not in columns.identifiers
+
+
+@pytest.mark.parametrize(
+    "names", ["Left,RIGHT,Winner", " left , right,WINNER ", "left,right,winner"]
+)
+def test_names_of_roles_are_known_in_any_case(names):
+    left, right, winner = names.split(",")
+    found = roles(names)
+    assert found.columns == {"left": left, "right": right, "winner": winner}
+    assert found.layout == (("left", "right"), "winner")
+    frame = {left: ["a", "b"], right: ["b", "a"], winner: ["left", "right"]}
+    assert Comparisons.from_frames(None, frame)[1].tolist() == [1, -1]
+
+
+def test_two_columns_that_differ_in_case_only_are_asked_for():
+    with pytest.raises(PairscoreError, match="2 columns of the comparisons are called 'winner'"):
+        roles("left,right,winner,Winner")
+    assert roles("left,right,winner,Winner", winner="Winner").columns["winner"] == "Winner"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("choice", "result", "preferred", "not preferred", "better", "worse", "losing", "lost"),
+        *("Sieger", "Verlierer", "besser", "gagnant", "perdant", "勝者", "敗者", "winners", "won"),
+    ],
+)
+def test_no_other_word_says_who_won_or_who_lost(name):
+    """Words of six languages did, and a negation that was not known turned a ranking round."""
+    assert roles(f"left,right,{name}").layout is None
+    assert roles(f"left,right,{name}", winner=name).layout == (("left", "right"), "winner")
+    assert roles(f"left,right,{name}", loser=name).layout == (("left", "right"), "loser")
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "layout"),
+    [
+        ("left,right,winner,loser", {}, (("left", "right"), "winner")),
+        ("left,right,loser", {}, (("left", "right"), "loser")),
+        ("left,right,winner,worse", {"loser": "worse"}, (("left", "right"), "loser")),
+        ("left,right,best,rest", {"winner": "best", "loser": "rest"}, (NO_SIDES, "winner")),
+        ("winner,rest", {"loser": "rest"}, (NO_SIDES, "winner")),
+        ("model_a,model_b,winner", {}, (("model_a", "model_b"), "winner")),
+        ("model_a,model_b,winner,home", {"left": "home"}, None),
+        ("left,winner", {}, None),
+        ("left,right", {}, None),
+        ("a,loser", {}, None),
+    ],
+)
+def test_who_was_compared_and_who_won(names, given, layout):
+    assert roles(names, **given).layout == layout
+
+
+def test_what_a_model_was_fitted_with_counts_where_a_table_has_it():
+    kept = {"left": "home", "right": "away", "winner": "won", "judge": "who"}
+
+    def read(names, **given):
+        return VoteColumns.of(given, (), kept).roles(names.split(",")).names
+
+    assert read("home,away,won,who") == kept
+    assert read("left,right,winner") == {"left": "left", "right": "right", "winner": "winner"}
+    assert read("home,away,won,lost,who", loser="lost") == {"loser": "lost", "judge": "who"}
+    other = {"left": "home", "right": "away", "winner": "best"}
+    assert read("home,away,won,best", winner="best") == other
+    several = VoteColumns.of({}, (), {"winner": "Ann,Bob"}).roles(["left", "right", "Ann", "Bob"])
+    assert several.judges == ("Ann", "Bob")
+
+
+def test_several_columns_of_winners_are_those_of_judges():
+    found = roles("left,right,Ann,Bob,judge", winner="Ann,Bob")
+    assert found.judges == found.told == ("Ann", "Bob")
+    assert found.names == {"left": "left", "right": "right", "winner": "Ann,Bob"}
+    assert roles('left,right,"Ann', winner='"Ann').judges == ()
+    assert split_names(join_names(["Bob, MD", "Ann"])) == ["Bob, MD", "Ann"]
+    for name in ("Who\nwon?", "Who\r\nwon, A or B?"):
+        columns = VoteColumns.of({"winner": name})
+        assert name in columns.identifiers
+        assert columns.roles(["left", "right", name]).columns["winner"] == name
+    assert VoteColumns.of({"winner": "A, B"}).roles(["left", "right", "A, B"]).judges == ()
+    with pytest.raises(PairscoreError, match=r"winner names 'Bop'.*mean 'Bob'"):
+        roles("left,right,Ann,Bob", winner="Ann,Bop")
+    with pytest.raises(PairscoreError, match="winner names 2 columns, and no sides are known"):
+        roles("Ann,Bob,rest", winner="Ann,Bob", loser="rest")
+    with pytest.raises(PairscoreError, match="winner names 2 columns; give one"):
+        rename_votes({"left": [0], "right": [1], "A": [0], "B": [1]}, {"winner": "A,B"})
+
+
+def test_columns_that_are_not_there_are_named():
+    with pytest.raises(PairscoreError, match=r"left names 'hme'.*Did you mean 'home'"):
+        roles("home,away,winner", left="hme")
+    with pytest.raises(PairscoreError, match=r"no column 'rset' for the context.*mean 'rest'"):
+        VoteColumns.of({}, ["rset"]).roles(["left", "right", "winner", "rest"])

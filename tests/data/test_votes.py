@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pairscore import Comparisons, PairscoreError, RankRegression
 from pairscore.data.items import read_items
-from pairscore.data.votes import check_codes, likely_codes, outcomes_of_words, read_votes
+from pairscore.data.votes import check_codes, outcomes_of_words, read_votes, unexplained_codes
 
 pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
 
@@ -85,8 +85,8 @@ def test_numbers_may_be_ids(table):
 
 @every_table
 def test_items_without_ids_are_named_by_row_numbers(table):
-    votes = table({"left": [2, 0], "right": [1, 2], "winner": [1, 0]})
-    assert read(votes, [[1.0], [2.0], [3.0]]) == ([2, 0], [1, 2], [-1, 1])
+    votes = table({"left": [2, 0], "right": [11, 2], "winner": [11, 0]})
+    assert read(votes, [[float(row)] for row in range(12)]) == ([2, 0], [11, 2], [-1, 1])
 
 
 @every_table
@@ -403,7 +403,7 @@ def test_missing_columns_are_refused(columns):
     [
         (("left", "right"), "cat"),
         (("model_a", "model_b"), "both_bad"),
-        (("left", "right"), "Left"),
+        (("left", "right"), "links"),
         (("left", "right"), "model_a"),
     ],
 )
@@ -444,7 +444,8 @@ def test_a_winner_that_is_not_a_number_is_refused():
     ("ids", "sides", "facts"),
     [
         (["left", "bee"], ("left", "right"), ("1 item is called 'left'", "rename")),
-        (["tie", "right"], ("left", "right"), ("2 items are called 'right', 'tie'", "rename")),
+        (["tie", "right"], ("left", "right"), ("1 item is called 'tie'", "rename")),
+        (["Left", "bee"], ("left", "right"), ("1 item is called 'Left'", "rename")),
         (["model_b", "bee"], ("model_a", "model_b"), ("1 item is called 'model_b'", "rename")),
     ],
 )
@@ -452,6 +453,10 @@ def test_items_called_like_a_side_are_refused_where_they_could_be_mistaken(ids, 
     items = pd.DataFrame({"id": ids, "legs": [4.0, 6.0]})
     with pytest.raises(PairscoreError, match=says(*facts)):
         read(pd.DataFrame({sides[0]: ids[:1], sides[1]: ids[1:], "winner": ids[:1]}), items)
+    votes = pd.DataFrame({sides[0]: ids[:1], sides[1]: ids[1:], "winner": ids[:1]})
+    for meaning, outcome in (("id", 1), ("left", 1), ("right", -1), ("tie", 0)):
+        _, y = Comparisons.from_frames(items, votes, winner_codes={ids[0]: meaning})
+        assert y.tolist() == [outcome]
     assert read(pd.DataFrame({"winner": ids[:1], "loser": ids[1:]}), items) in (
         ([0], [1], [1]),
         ([1], [0], [-1]),
@@ -684,11 +689,51 @@ def test_a_code_may_be_a_number_its_text_a_missing_entry_or_an_id():
             1,
             -1,
         ]
-    items = CODED_ITEMS | {"id": [1, 2, 3]}
-    votes = {"left": [1, 2, 1], "right": [2, 3, 3], "winner": [1, 2, 1]}
-    assert Comparisons.from_frames(items, votes)[1].tolist() == [1, 1, 1]
-    codes = {1: "right", 2: "left"}
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 3], ["1", "2", "3"], ["A", "B", "C"], [0, 1, -1]])
+def test_winners_that_are_ids_and_may_be_codes_are_asked_for(ids):
+    """Codes 1 and 2 next to items 1 and 2 were read as ids, without a word."""
+    items = CODED_ITEMS | {"id": ids}
+    a, b, c = ids
+    votes = {"left": [a, b, a], "right": [b, c, c], "winner": [a, b, a]}
+    with pytest.raises(PairscoreError) as caught:
+        Comparisons.from_frames(items, votes)
+    said = str(caught.value)
+    assert f"winners are told by {a!r} or {b!r}, which may be ids of items or codes" in said
+    assert f"winner_codes={{{a!r}: 'id', {b!r}: 'id'}}" in said
+    codes = {a: "id", b: "id"}
+    assert Comparisons.from_frames(items, votes, winner_codes=codes)[1].tolist() == [1, 1, 1]
+    codes = {a: "right", b: "left"}
     assert Comparisons.from_frames(items, votes, winner_codes=codes)[1].tolist() == [-1, 1, -1]
+
+
+@pytest.mark.parametrize(
+    ("ids", "winners"),
+    [
+        (["ant", "bee", "cat"], ["ant", "bee", "ant"]),  # no codes
+        ([10, 20, 30], [10, 20, 10]),
+    ],
+)
+def test_winners_by_id_that_cannot_be_codes_are_read(ids, winners):
+    a, b, c = ids
+    votes = {"left": [a, b, c], "right": [b, c, a], "winner": winners}
+    assert Comparisons.from_frames(CODED_ITEMS | {"id": ids}, votes)[1].tolist() == [1, 1, -1]
+
+
+def test_an_id_that_may_be_a_code_for_ties_is_asked_for_next_to_words_for_sides():
+    votes = {"left": ["a", "b", "c"], "right": ["b", "c", "a"], "winner": ["left", "c", "right"]}
+    with pytest.raises(PairscoreError, match="winners are told by 'c', which may be ids of items"):
+        Comparisons.from_frames(CODED_ITEMS, votes)
+    for meaning, outcome in (("id", -1), ("tie", 0)):
+        _, y = Comparisons.from_frames(CODED_ITEMS, votes, winner_codes={"c": meaning})
+        assert y.tolist() == [1, outcome, -1]
+
+
+@pytest.mark.parametrize("word", ["left", "Left", "LEFT", " left "])
+def test_words_for_sides_and_ties_are_read_in_any_case(word):
+    votes = {"left": ["a"] * 3, "right": ["b"] * 3, "winner": [word, "Right", "Tie"]}
+    assert Comparisons.from_frames(CODED_ITEMS, votes)[1].tolist() == [1, -1, 0]
 
 
 def test_many_unknown_winners_are_one_sentence_with_their_counts_and_a_mapping():
@@ -697,12 +742,12 @@ def test_many_unknown_winners_are_one_sentence_with_their_counts_and_a_mapping()
         Comparisons.from_frames(CODED_ITEMS, votes)
     said = str(caught.value)
     assert "in 30 of 30 comparisons: 'A' (10), 'B' (10), 'gleich' (10)" in said
-    assert "winner_codes={'A': 'left', 'B': 'right', 'gleich': 'tie'}" in said
+    assert "winner_codes={'A': '?', 'B': '?', 'gleich': '?'}" in said
     votes = {name: column * 30 for name, column in CODED.items()}
     with pytest.raises(PairscoreError) as caught:
         Comparisons.from_frames(CODED_ITEMS, votes, winner_codes={"A": "right", "B": "left"})
     # what is known already stays in what is proposed
-    assert "winner_codes={'B': 'left', 'A': 'right', 'gleich': 'tie'}" in str(caught.value)
+    assert "winner_codes={'A': 'right', 'B': 'left', 'gleich': '?'}" in str(caught.value)
 
 
 def test_a_meaning_that_no_code_has_is_refused_and_so_are_codes_without_sides():
@@ -723,27 +768,12 @@ def test_winners_in_an_array_of_text_are_read_as_in_a_list(names):
     assert outcomes_of_words(words, objects, 2).tolist() == expected
 
 
-@pytest.mark.parametrize(
-    ("entries", "sides", "meant"),
-    [
-        (["FALSE", "TRUE"], ("left", "right"), {"FALSE": "?", "TRUE": "?"}),
-        ([1, 2], ("Bild 2", "Bild 1"), {2: "left", 1: "right"}),
-        (["A", "B"], ("Bild 2", "Bild 1"), {"A": "?", "B": "?"}),
-        (["A", "B"], ("Patient 1", "Patient 2"), {"A": "left", "B": "right"}),
-        ([1, 2], ("left", "right"), {1: "left", 2: "right"}),
-        ([0, 1], ("left", "right"), {0: "?", 1: "?"}),
-        ([0, 1, 2], ("left", "right"), {0: "?", 1: "?", 2: "?"}),
-        (
-            ["derecha", "izquierda"],
-            ("Izquierda", "Derecha"),
-            {"izquierda": "left", "derecha": "right"},
-        ),
-        (["both", "none"], ("left", "right"), {"both": "tie", "none": "?"}),
-        (["izq.", "der.", None], ("left", "right"), {"izq.": "?", "der.": "?", None: "skip"}),
-    ],
-)
-def test_a_proposal_to_copy_does_not_invent_who_won(entries, sides, meant):
-    assert likely_codes(entries, sides=sides) == meant
+def test_a_proposal_to_copy_does_not_say_who_won():
+    """A and B, 1 and 2, links and rechts were proposed as left and right."""
+    for entries in (["FALSE", "TRUE"], [1, 2], ["A", "B"], ["links", "rechts"], ["both", "none"]):
+        assert unexplained_codes(entries, {}) == dict.fromkeys(entries, "?")
+    known = check_codes({"A": "right", None: "skip"})
+    assert unexplained_codes(["B", None], known) == {"A": "right", "B": "?", None: "skip"}
 
 
 def test_a_proposal_with_a_question_mark_is_refused_until_it_has_a_meaning():

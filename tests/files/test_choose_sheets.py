@@ -9,7 +9,7 @@ from tests.fixtures.make_studies import workbook
 
 
 def test_sheets_of_items_and_comparisons_are_chosen_by_their_columns(tmp_path):
-    votes = [["links", "rechts", "Sieger"], [7, 8, "links"]]
+    votes = [["links", "rechts", "Winner"], [7, 8, "links"]]
     path = tmp_path / "both.xlsx"
     path.write_bytes(workbook({"Paare": votes, "Dinge": SHEETS["things"]}))
     said = []

@@ -1,17 +1,12 @@
-"""Columns found by what is in them, and the sentences where that is not clear."""
+"""Sides found by their entries, and the questions where it is not clear who won."""
 
 import numpy as np
 import pytest
 
-from pairscore.data.tables import Column, Columns
-from pairscore.data.votes import side_words
+from pairscore.data.tables import Columns
+from pairscore.data.vote_columns import VoteColumns
 from pairscore.errors import PairscoreError
-from pairscore.files.find_columns import (
-    as_texts,
-    find_columns,
-    id_columns,
-    missing_columns,
-)
+from pairscore.files.find_columns import as_texts, find_sides, id_columns, unclear_columns
 
 RNG = np.random.default_rng(0)
 IDS = [f"P{row}" for row in range(12)]
@@ -21,156 +16,93 @@ FIRST = RNG.random(60) < 0.5
 ITEMS = {"Nr": list(range(12)), "Fall": IDS, "Alter": [40 + row % 5 for row in range(12)]}
 PAIRS = {"eins": [IDS[row] for row in LEFT], "zwei": [IDS[row] for row in RIGHT]}
 WINNERS = [IDS[a if first else b] for a, b, first in zip(LEFT, RIGHT, FIRST, strict=True)]
+LOSERS = [b if won == a else a for a, b, won in zip(*PAIRS.values(), WINNERS, strict=True)]
 
 
-def found(votes, items=ITEMS, fixed=(), codes=()):
+def found(votes, items=ITEMS, codes=None, context=(), **named):
     ids = id_columns(as_texts(Columns(items)))
-    return find_columns(ids, as_texts(Columns(votes)), dict(fixed), codes)
+    roles = VoteColumns.of(named, context).roles([*votes])
+    return find_sides(ids, as_texts(Columns(votes)), roles, codes)
 
 
-def test_two_columns_of_ids_are_the_sides_and_a_third_the_winner():
-    columns = found(PAIRS | {"Tag": [1] * 60, "Sieger": WINNERS})
-    assert (columns.id, columns.named) == (
-        "Fall",
-        {"left": "eins", "right": "zwei", "winner": "Sieger"},
-    )
-    assert columns.in_words({}) == "left is 'eins', right is 'zwei', winner is 'Sieger'"
+def said(votes, items=ITEMS, codes=None, context=(), **named):
+    """What is asked, as Python words it."""
+    texts, ids = as_texts(Columns(votes)), id_columns(as_texts(Columns(items)))
+    roles = VoteColumns.of(named, context).roles([*votes])
+    return str(unclear_columns(texts, roles, find_sides(ids, texts, roles, codes), ids))
 
 
-def test_a_column_of_codes_is_the_winner_and_a_judge_is_told_by_name():
-    codes = np.where(FIRST, "A", "B").tolist()
-    judges = ["Anna", "Bernd", "Carla"] * 20
-    columns = found(PAIRS | {"Urteil": codes, "Prüferin": judges})
-    assert columns.named["winner"] == "Urteil"
-    assert columns.named["judge"] == "Prüferin"
+@pytest.mark.parametrize("role", ["winner", "loser"])
+def test_two_columns_of_ids_are_the_sides_where_an_id_tells_who_won(role):
+    of = WINNERS if role == "winner" else LOSERS
+    for votes, named in (
+        (PAIRS | {"Tag": [1] * 60, role: of}, {}),
+        (PAIRS | {"Tag": [1] * 60, "wer": of}, {role: "wer"}),
+        (PAIRS | {"wer": ["tie", "Tie", *of[2:]]}, {role: "wer"}),
+        (PAIRS | {"wer": [None, "unsure", *of[2:]]}, {role: "wer"}),
+    ):
+        sides = found(votes, **named)
+        assert (sides.id, sides.pair, sides.is_told) == ("Fall", ("eins", "zwei"), True)
 
 
-def test_names_that_say_right_and_left_give_the_sides():
-    columns = found({"rechts": PAIRS["eins"], "links": PAIRS["zwei"], "wer": WINNERS})
-    assert (columns.named["left"], columns.named["right"]) == ("links", "rechts")
+def test_two_columns_of_ids_are_the_sides_where_the_name_of_one_tells_who_won():
+    sides = found(PAIRS | {"winner": np.where(FIRST, "eins", "zwei").tolist()})
+    assert sides.pair == ("eins", "zwei")
+    assert sides.is_told
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("left", "right"), ("A", "B"), ("1", "2"), ("oben", "unten")]
+)
+def test_which_column_is_left_is_asked_where_a_word_or_code_tells_who_won(first, second):
+    """The first of two columns was taken for the left one, also where it was called rechts."""
+    of = np.where(FIRST, first, second).tolist()
+    for names in (("eins", "zwei"), ("rechts", "links")):
+        votes = {**dict(zip(names, PAIRS.values(), strict=True)), "winner": of}
+        for codes in (None, {first: "left", second: "right"}):
+            assert not found(votes, codes=codes).is_told
+        question = said(votes)
+        assert f"left={names[0]!r} right={names[1]!r} if the first of them is left" in question
+        assert "'winner' does not say who won by an id" in question
+    mixed = PAIRS | {"winner": [*WINNERS[:-1], "left"]}
+    assert not found(mixed).is_told
+
+
+def test_which_column_is_left_is_asked_where_context_is_of_left_minus_right():
+    votes = PAIRS | {"winner": WINNERS, "rest": [1.0, -1.0] * 30}
+    assert found(votes).is_told
+    assert not found(votes, context=["rest"]).is_told
+    assert "the context 'rest' is of left minus right" in said(votes, context=["rest"])
 
 
 def test_winner_and_loser_by_id_next_to_two_sides_are_understood():
     """It was said that no two columns have ids of the items."""
-    loser = [b if won == a else a for a, b, won in zip(*PAIRS.values(), WINNERS, strict=True)]
-    votes = {"A": PAIRS["eins"], "B": PAIRS["zwei"], "Sieger": WINNERS, "Verlierer": loser}
-    columns = found(votes)
-    sides = {"left": "A", "right": "B"}
-    assert columns.named == sides | {"winner": "Sieger", "loser": "Verlierer"}
-    message = str(missing_columns(as_texts(Columns(PAIRS | {"x": WINNERS})), None))
-    assert "it is not clear which two have ids of the items" in message
-
-
-def test_winner_and_loser_are_told_by_their_names():
-    loser = [b if won == a else a for a, b, won in zip(*PAIRS.values(), WINNERS, strict=True)]
-    columns = found({"Verlierer": loser, "Sieger": WINNERS})
-    assert columns.named == {"winner": "Sieger", "loser": "Verlierer"}
-
-
-LOSERS = [b if won == a else a for a, b, won in zip(*PAIRS.values(), WINNERS, strict=True)]
-
-
-@pytest.mark.parametrize("name", ["Verlierer", "perdant", "loser_id", "rejeté", "不採用"])
-def test_a_column_of_losers_is_not_taken_for_the_winner(name):
-    columns = found(PAIRS | {name: LOSERS, "Runde": [1, 2] * 30})
-    assert columns.named == {"left": "eins", "right": "zwei", "loser": name}
-    assert columns.is_complete
-
-
-def said(votes, items=ITEMS, **given):
-    ids = id_columns(as_texts(Columns(items)))
-    return str(missing_columns(as_texts(Columns(votes)), found(votes, items, **given), ids))
-
-
-@pytest.mark.parametrize("of", [LOSERS, np.where(FIRST, "right", "left").tolist()])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "worse",
-        "Who is worse off?",
-        "Schlechterer Zustand",
-        "le pire",
-        "悪い方",
-        "weaker",
-        "moins bon",
-    ],
-)
-def test_whether_worse_means_severe_or_lost_is_asked_and_not_decided(name, of):
-    """'worse' was read as the loser, also where the most severe cases are to rank first."""
-    votes = PAIRS | {name: of, "Runde": [1, 2] * 30}
-    assert not found(votes).is_complete
-    message = said(votes)
-    assert f"winner={name!r} if it ranks high (such as the most severe case)" in message
-    assert f"loser={name!r} if it ranks low" in message
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "not preferred",
-        "less preferred",
-        "least_preferred",
-        "unchosen",
-        "notChosen",
-        "dropped",
-        "H",
-        "nicht bevorzugt",
-        "weniger gut",
-        "non choisi",
-        "moins apprécié",
-        "選択されなかった",
-        "未選択",
-    ],
-)
-def test_a_third_column_that_may_name_the_loser_is_not_taken_for_the_winner(name):
-    """The ranking was exactly inverted, without a word."""
-    for of in (LOSERS, np.where(FIRST, "right", "left").tolist()):
-        votes = PAIRS | {name: of}
-        assert not found(votes).is_complete
-        assert f"winner={name!r}" in said(votes)
-        assert f"loser={name!r}" in said(votes)
-        assert found(votes, fixed={"winner": name}).named["winner"] == name
-        assert found(votes, fixed={"loser": name}).is_complete
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
+    votes = PAIRS | {"winner": WINNERS, "Verlierer": LOSERS}
+    assert found(votes).pair == ("eins", "zwei")
+    assert VoteColumns().roles(["winner", "loser", "a", "b"]).layout == (
+        ("winner", "loser"),
         "winner",
-        "Won",
-        "better one",
-        "preferred_item",
-        "Chosen",
-        "best",
-        "pick",
-        "WinnerID",
-        "vote",
-        "Sieger",
-        "Gewinner",
-        "besser",
-        "bevorzugt",
-        "Ergebnis",
-        "Entscheidung",
-        "Antwort",
-        "gagnant",
-        "vainqueur",
-        "préféré",
-        "meilleur",
-        "choisi",
-        "résultat",
-        "Réponse",
-        "勝者",
-        "勝ち",
-        "良い方",
-        "選択",
-        "回答",
-        "結果",
-        "Winner No.",
+    )
+
+
+@pytest.mark.parametrize("of", [WINNERS, LOSERS, np.where(FIRST, "right", "left").tolist()])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("worse", "Who is worse off?", "Schlechterer Zustand", "le pire", "悪い方", "moins bon"),
+        *("not preferred", "less preferred", "least_preferred", "unchosen", "notChosen", "H"),
+        *("nicht bevorzugt", "weniger gut", "non choisi", "選択されなかった", "未選択"),
+        *("Verlierer", "perdant", "loser_id", "rejeté", "不採用"),
+        *("Won", "better one", "preferred_item", "WinnerID", "Sieger", "meilleur", "勝者"),
     ],
 )
-def test_a_third_column_whose_name_says_winner_is_read_without_a_question(name):
-    for of in (WINNERS, np.where(FIRST, "A", "B").tolist()):
-        assert found(PAIRS | {name: of}).named["winner"] == name
+def test_whether_a_column_tells_who_won_or_who_lost_is_asked_whatever_it_is_called(name, of):
+    """'worse' was read as the loser, 'not preferred' as the winner: the ranking was inverted."""
+    votes = PAIRS | {name: of, "Runde": [1] * 60}
+    question = said(votes)
+    assert f"winner={name!r} if the items that it names are to rank high (such as" in question
+    assert f"loser={name!r} if they are to rank low" in question
+    assert found(votes, winner=name).pair == found(votes, loser=name).pair == ("eins", "zwei")
 
 
 @pytest.mark.parametrize(
@@ -178,10 +110,6 @@ def test_a_third_column_whose_name_says_winner_is_read_without_a_question(name):
     [
         "choix 1,choix 2,préféré",
         "choice 1,choice 2,preferred",
-        "Choice A,Choice B,Answer",
-        "Wahl 1,Wahl 2,Entscheidung",
-        "選択肢1,選択肢2,回答",
-        "選択肢Ａ,選択肢Ｂ,回答",
         "preferred A,preferred B,pick",
         "gagnant 1,gagnant 2,vote",
         "first choice,second choice,winner",
@@ -191,34 +119,74 @@ def test_a_third_column_whose_name_says_winner_is_read_without_a_question(name):
 def test_two_options_of_a_choice_are_sides_and_the_third_column_decides(header):
     """The two options were read as winner and loser, and the winners were ignored."""
     first, second, third = header.split(",")
-    for of in (WINNERS, np.where(FIRST, "1", "2").tolist()):
-        votes = dict(zip((first, second, third), (*PAIRS.values(), of), strict=True))
-        assert found(votes).named == {"left": first, "right": second, "winner": third}
-    without = dict(zip((first, second), PAIRS.values(), strict=True))
-    assert not found(without).is_complete
-    assert "no column of the comparisons says who won" in said(without)
+    votes = dict(zip((first, second, third), (*PAIRS.values(), WINNERS), strict=True))
+    assert found(votes, winner=third).pair == (first, second)
+    if third != "winner":
+        assert f"winner={third!r} if the items that it names" in said(votes)
 
 
-@pytest.mark.parametrize("names", ["Lost,Won", "rejected,chosen", "worse,better", "敗者,勝者"])
-def test_names_of_losers_and_winners_are_known_in_any_order(names):
-    loser, winner = names.split(",")
-    assert found({loser: LOSERS, winner: WINNERS}).named == {"winner": winner, "loser": loser}
+@pytest.mark.parametrize("names", ["Lost,Won", "rejected,chosen", "敗者,勝者"])
+def test_two_columns_of_ids_alone_may_be_winner_and_loser_in_either_order(names):
+    first, second = names.split(",")
+    question = said({first: LOSERS, second: WINNERS})
+    assert f"winner={first!r} loser={second!r} if the first of these two won" in question
+    roles = VoteColumns.of({"winner": second, "loser": first}).roles([first, second])
+    assert roles.layout == (("winner", "loser"), "winner")
 
 
 def test_the_kept_and_the_dropped_item_are_not_two_judges_who_never_agree():
     votes = PAIRS | {"kept": WINNERS, "dropped": LOSERS}
-    assert not found(votes).is_complete
-    assert "winner='kept' if it says who won" in said(votes)
+    for items in (ITEMS, {"Fall": IDS}):
+        assert "it is not clear which two have ids of the items" in said(votes, items)
+    question = said(votes, left="eins", right="zwei")
+    assert "who won may be in 'kept', 'dropped'" in question
+    assert "such as winner='kept', or who is to rank low, such as loser='kept'" in question
+
+
+def test_judges_with_a_column_each_are_asked_for():
+    unsure = ["weiss nicht" if row % 5 == 0 else won for row, won in enumerate(WINNERS)]
+    votes = PAIRS | {"Anna": WINNERS, "Bernd": unsure}
+    assert "winner='Anna' for" not in said(votes)
+    votes["Bernd"] = WINNERS[::1]
+    assert "winner='Anna,Bernd' if each of them has the winners by one judge" in said(votes)
+    words = np.where(FIRST, "oben", "unten").tolist()
+    assert "winner='Anna,Bernd' if each" in said(PAIRS | {"Anna": words, "Bernd": words})
+    assert "by one judge" not in said(PAIRS | {"Anna": words, "Tag": ["Mo", "Di"] * 30})
+    named = {"winner": "Anna,Bernd"}
+    assert found(PAIRS | {"Anna": unsure, "Bernd": WINNERS}, **named).is_told
+    names = np.where(FIRST, "eins", "zwei").tolist()
+    assert found(PAIRS | {"Anna": names, "Bernd": names}, **named).is_told
+    assert not found(PAIRS | {"Anna": names, "Bernd": words}, **named).is_told
 
 
 @pytest.mark.parametrize("what", ["rank", "score", "Punkte"])
-def test_numbers_for_each_side_are_neither_judges_nor_winners(what):
+def test_numbers_for_each_side_are_asked_for(what):
     """Ranks of both sides were read as two judges, and scores as the winner."""
-    for one, two in ((f"{what}_left", f"{what}_right"), (f"{what} 1", f"{what} 2")):
-        votes = PAIRS | {one: np.where(FIRST, 1, 2).tolist(), two: [2] * 60}
-        assert not found(votes).is_complete
-        assert f"{one!r} and {two!r} have an entry for each side" in said(votes)
-        assert found(votes | {"Sieger": WINNERS}).named["winner"] == "Sieger"
+    numbers = {f"{what}_left": np.where(FIRST, 1, 2).tolist(), f"{what}_right": [2] * 60}
+    assert "is called winner or loser" in said(PAIRS | numbers)
+    assert found(PAIRS | numbers | {"winner": WINNERS}).pair == ("eins", "zwei")
+
+
+def test_a_third_column_of_ids_that_is_no_winner_is_no_side():
+    third = [IDS[row] for row in RNG.integers(0, 12, 60)]
+    votes = PAIRS | {"vorher": third, "winner": WINNERS}
+    assert found(votes).pair == ("eins", "zwei")
+    assert found(PAIRS | {"vorher": third, "winner": np.where(FIRST, "A", "B").tolist()}) is None
+
+
+def test_one_side_that_is_named_is_not_joined_by_two_others():
+    third = [IDS[row] for row in RNG.integers(0, 12, 60)]
+    votes = PAIRS | {"vorher": third, "winner": WINNERS}
+    assert found(votes, left="eins") is None
+    assert "it is not clear which two have ids" in said(votes, left="eins")
+
+
+def test_the_winner_is_no_side():
+    """Of winner, opponent and somebody else, none is a pair: it is asked who was compared."""
+    third = [IDS[row] for row in RNG.integers(0, 12, 60)]
+    assert found({"winner": WINNERS, "opponent": LOSERS}) is None
+    assert found({"winner": WINNERS, "opponent": LOSERS, "next": third}) is None
+    assert "they need left, right, winner" in said({"winner": WINNERS, "opponent": LOSERS})
 
 
 def test_ids_that_differ_in_zeros_or_case_are_said_to():
@@ -240,73 +208,33 @@ def test_a_file_with_names_of_columns_only_has_no_comparisons():
     assert said({"eins": [], "zwei": [], "Sieger": []}).startswith("there are no comparisons")
 
 
-UNSURE = ["weiss nicht" if row % 5 == 0 else won for row, won in enumerate(WINNERS)]
-
-
-@pytest.mark.parametrize("codes", [(), ("weiss nicht",)])
-def test_a_judge_who_is_unsure_at_times_does_not_vanish(codes):
-    columns = found(PAIRS | {"Anna": WINNERS, "Bernd": UNSURE, "Carla": WINNERS}, codes=codes)
-    assert columns.judges == ("Anna", "Bernd", "Carla")
-    sides = np.where(FIRST, "links", "rechts").tolist()
-    unsure = ["weiss nicht" if row % 5 == 0 else side for row, side in enumerate(sides)]
-    columns = found(PAIRS | {"Anna": sides, "Bernd": unsure, "Tag": ["Mo", "Di"] * 30}, codes=codes)
-    assert columns.judges == ("Anna", "Bernd")
-
-
-def test_an_unsure_winner_is_not_passed_over_for_a_second_opinion():
-    columns = found(PAIRS | {"Sieger": UNSURE, "Zweitmeinung": WINNERS})
-    assert columns.named["winner"] == "Sieger"
-    assert columns.in_words({}).endswith("'Zweitmeinung' could also be the winner; it is not read")
-
-
 def test_a_file_without_column_names_does_not_lose_its_first_comparison():
     sides = np.where(FIRST, "links", "rechts").tolist()
     votes = {"P1": PAIRS["eins"], "P2": PAIRS["zwei"], "rechts": sides}
     with pytest.raises(PairscoreError, match="no line of column names: the first line has 'P1'"):
         found(votes)
-    assert found(votes, fixed={"left": "P1", "right": "P2"}).unclear == ("rechts",)
-
-
-def test_several_columns_of_winners_are_those_of_judges():
-    for of in (WINNERS, np.where(FIRST, "links", "rechts").tolist()):
-        columns = found(PAIRS | {"Anna": of, "Bernd": of[::1]})
-        assert columns.judges == ("Anna", "Bernd")
-        assert columns.is_complete
-
-
-def test_codes_of_judges_that_are_no_known_words_are_read_once_they_are_named():
-    of = np.where(FIRST, "oben", "unten").tolist()
-    votes = PAIRS | {"Anna": of, "Bernd": of}
-    assert not found(votes).is_complete
-    assert found(votes, codes={"oben", "unten"}).judges == ("Anna", "Bernd")
+    question = said(votes, left="P1", right="P2")
+    assert "winner='rechts' if the items that it names are to rank high" in question
 
 
 def test_a_small_number_that_is_also_an_id_is_no_side():
     """Judges 0, 1, 2 are ids of items as well, but of a few only."""
     items = {"Nr": list(range(12)), "x": [1] * 12}
     votes = {"judge no": [0, 1, 2] * 20, "a": LEFT.tolist(), "b": RIGHT.tolist()}
-    columns = found(votes | {"Ergebnis": np.where(FIRST, "A", "B").tolist()}, items)
-    assert (columns.named["left"], columns.named["right"]) == ("a", "b")
+    assert found(votes | {"winner": np.where(FIRST, "A", "B").tolist()}, items).pair == ("a", "b")
 
 
 def test_nothing_is_found_where_ids_do_not_match():
-    assert found({"eins": ["x", "y"] * 30, "zwei": ["y", "x"] * 30, "wer": WINNERS}) is None
+    assert found({"eins": ["x", "y"] * 30, "zwei": ["y", "x"] * 30, "winner": WINNERS}) is None
 
 
-def test_the_message_names_the_likely_columns():
+def test_the_question_names_the_likely_columns():
     votes = PAIRS | {"Anna": ["oben", "unten"] * 30, "Bernd": ["unten"] * 60}
-    message = str(missing_columns(as_texts(Columns(votes)), found(votes)))
-    assert "left='eins', right='zwei'" in message
-    assert "winner is one of 'Anna', 'Bernd'" in message
-    assert "by one judge each" in message
-    assert "winner_codes={'oben': '?', 'unten': '?'}" in message
+    question = said(votes)
+    assert "'eins' and 'zwei' have the ids of the two items" in question
+    assert "winner='Anna' if the items that it names are to rank high" in question
+    assert "winner='eins' loser='zwei' if the first of these two won" in question
     names = ["vin gauche", "vin droite", "résultat"]
-    message = str(missing_columns({name: np.array(["a", "b"]) for name in names}, None))
-    assert "left='vin gauche', right='vin droite', winner='résultat'" in message
-
-
-def test_words_for_sides_in_other_languages_need_no_codes():
-    words = Column(np.array(["gauche", "Droite", "égalité", None], dtype=object))
-    assert side_words(words, None) == {"gauche": "left", "Droite": "right", "égalité": "tie"}
-    assert side_words(Column(np.array(["A", "B"], dtype=object)), None) == {}
-    assert side_words(words, np.array(["gauche", "x"], dtype=object)) == {}  # an item is called so
+    texts = {name: np.array(["a", "b"]) for name in names}
+    question = str(unclear_columns(texts, VoteColumns().roles(names), None, {}))
+    assert "have columns 'vin gauche', 'vin droite', 'résultat', and it is not clear" in question

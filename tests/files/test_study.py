@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
+from pairscore.data.items import Items
 from pairscore.data.recipe import Recipe
 from pairscore.data.tables import Column, Columns
 from pairscore.data.vote_columns import VoteColumns
-from pairscore.errors import PairscoreWarning
+from pairscore.errors import BadEntriesError, PairscoreWarning
 from pairscore.files.faults import BadFilesError
 from pairscore.files.study import ItemColumns, VoteRows, VoteRules, point_out_cases, read_study
 from pairscore.files.tables import read_table
@@ -135,12 +136,12 @@ def test_a_tie_column_beside_sides_of_a_file_is_read(kind, tmp_path):
     np.testing.assert_array_equal(found.outcome == 0, tied)
 
 
-def study_files(tmp_path, ids, votes, header="left,right,winner"):
+def study_files(tmp_path, ids, votes, header="left,right,winner", **given):
     """Thirty items and what is given as comparisons."""
     items = "".join(f"{ids(row)},{row % 7}\n" for row in range(30))
     (tmp_path / "items.csv").write_text(f"id,x\n{items}")
     (tmp_path / "votes.csv").write_text(header + "\n" + "".join(votes))
-    return read_study(tmp_path / "items.csv", tmp_path / "votes.csv")
+    return read_study(tmp_path / "items.csv", tmp_path / "votes.csv", **given)
 
 
 @pytest.mark.parametrize("of_items", ["{}", "{}.0"])
@@ -160,16 +161,19 @@ def test_a_column_for_each_judge_is_read_and_bad_entries_are_told_by_line_and_ju
     pairs = [(f"i{row}", f"i{(row + 3) % 30}") for row in range(30)]
     votes = [f"{a},{b},{a},{(a, b)[row % 2]}\n" for row, (a, b) in enumerate(pairs)]
     votes[4] = "i4,i7,i4,\n"
+    header, given = "left,right,Ann,Bob", {"vote_columns": {"winner": "Ann,Bob"}}
+    with pytest.raises(PairscoreError, match="winner='Ann,Bob' if each of them has the winners"):
+        study_files(tmp_path, "i{}".format, votes, header)
     with pytest.warns(PairscoreWarning) as said:
-        read = study_files(tmp_path, "i{}".format, votes, "left,right,Ann,Bob").votes
+        read = study_files(tmp_path, "i{}".format, votes, header, **given).votes
     assert len(read) == 59
     assert (read.outcome[read.judge == "Ann"] == 1).all()
     assert (read.outcome[read.judge == "Bob"] == -1).sum() == 15
-    assert "each judge has a column ('Ann', 'Bob')" in str(said[0].message)
+    assert "each of 'Ann', 'Bob' has the winners by one judge" in str(said[0].message)
     assert "1 empty cell left out: no comparison by that judge" in str(said[1].message)
     votes[9] = "i9,i12,i9,huh\n"
     with pytest.raises(BadFilesError) as caught, pytest.warns(PairscoreWarning):
-        study_files(tmp_path, "i{}".format, votes, "left,right,Ann,Bob")
+        study_files(tmp_path, "i{}".format, votes, header, **given)
     (row,) = caught.value.errors[0].rows
     assert (row.line, row.column, row.text) == (11, "Bob", "huh")
 
@@ -257,47 +261,53 @@ def test_a_group_that_is_no_column_is_named():
         ItemColumns(group="topc").choose(["id", "topic", "x"], [])
 
 
-def test_only_columns_with_a_role_are_read():
-    columns = VoteColumns.of({"left": "home", "right": "away", "winner": None}, ["rest"])
-    names = ["home", "away", "winner", "rest", "weight", "weather"]
-    assert {"home", "away", "winner", "rest", "weight"} <= set(columns.choose(names, []))
-    assert "weather" not in columns.choose(names, [])
-    assert {"home", "away"} <= columns.identifiers
-    assert "rest" not in columns.identifiers
+def rows_of(said, columns=None, **table):
+    """Comparisons under the names that pairscore knows."""
+    return VoteRows.of(
+        (columns or VoteColumns()).roles([*table]), votes(**table), None, said.append
+    )
 
 
-def test_columns_that_are_not_there_or_do_not_go_together():
-    with pytest.raises(PairscoreError, match=r"left names 'hme'.*Did you mean 'home'"):
-        VoteColumns.of({"left": "hme"}).choose(["home", "away", "winner"], [])
-    with pytest.raises(PairscoreError, match="loser goes with winner"):
-        VoteColumns.of({"loser": "b", "left": "a"}).choose(["a", "b", "winner"], [])
+def outcomes(rows, **rules):
+    """What rows mean, of items that are called by letters."""
+    items = Items(np.zeros((4, 1)), ("x",), np.array(["a", "b", "c", "d"], dtype=object), Columns)
+    return rows.rules(VoteRules(**rules), [].append).read(rows.table, items).outcome.tolist()
 
 
 def test_where_a_column_names_the_loser_the_other_side_won():
     said = []
-    columns = VoteColumns({"left": "A", "right": "B", "loser": "Verlierer"})
-    table = votes(A=["a", "b", "c"], B=["b", "c", "a"], Verlierer=["a", "c", "Gleichstand"])
-    rows = VoteRows.of(columns, table, None, said.append)
-    assert rows.table["winner"].tolist() == ["right", "left", "tie"]
+    columns = VoteColumns({"left": "first", "right": "second", "loser": "Verlierer"})
+    pairs = {"first": ["a", "b", "c"], "second": ["b", "c", "a"]}
+    rows = rows_of(said, columns, **pairs, Verlierer=["a", "c", "Tie"])
+    assert outcomes(rows, winner_codes={"a": "id", "c": "id"}) == [-1, 1, 0]
     assert said == ["'Verlierer' names the loser: the other side won."]
-    table = votes(left=["a", "b"], right=["b", "c"], loser=["x", "c"])
-    with pytest.raises(PairscoreError, match="neither of the two items in 1 comparison of 2"):
-        VoteRows.of(VoteColumns(), table, None, said.append)
+    rows = rows_of(said, columns, **pairs, Verlierer=["first", "right", "links"])
+    assert outcomes(rows, winner_codes={"links": "left"}) == [-1, 1, -1]
+    rows = rows_of(said, left=["a", "b"], right=["b", "c"], loser=["x", "c"])
+    with pytest.raises(BadEntriesError, match="the loser is neither side in 1 comparison: row 0"):
+        outcomes(rows)
 
 
 def test_a_winner_told_by_the_column_of_its_side():
     columns = VoteColumns.of({"left": "home", "right": "away"})
-    table = votes(home=["a", "b"], away=["b", "c"], winner=["away", "b"])
-    renamed = columns.rename(table)
-    assert set(renamed.columns) == {"left", "right", "winner"}
-    assert renamed["winner"].tolist() == ["right", "b"]
-    with pytest.raises(PairscoreError, match="'away' is both an item and the column of a side"):
-        columns.rename(table, np.array(["a", "away"], dtype=object))
+    rows = rows_of([], columns, home=["a", "b"], away=["b", "c"], winner=["away", "home"])
+    assert {*rows.table.columns} == {"left", "right", "winner"}
+    assert outcomes(rows) == [-1, 1]
+    items = Items(np.zeros((3, 1)), ("x",), np.array(["a", "b", "away"], dtype=object), Columns)
+    rows = rows_of([], columns, home=["a", "b"], away=["b", "away"], winner=["away", "b"])
+    rules = rows.rules(VoteRules(), [].append)
+    with pytest.raises(PairscoreError, match="1 item is called 'away', which also says a side"):
+        rules.read(rows.table, items)
+    # the column right is named as the left side
+    swapped = VoteColumns.of({"left": "right", "right": "left"})
+    rows = rows_of([], swapped, left=["a"], right=["b"], winner=["left"])
+    with pytest.raises(PairscoreError, match="the column of one side and the word for the other"):
+        outcomes(rows)
+    assert outcomes(rows, winner_codes={"left": "left"}) == [1]
 
 
 def rules_of(said, **columns):
-    rows = VoteRows.of(VoteColumns(), votes(**columns), None, said.append)
-    return rows.rules(VoteRules(), None, said.append)
+    return rows_of(said, **columns).rules(VoteRules(), said.append)
 
 
 def test_rows_of_a_sheet_without_a_winner_yet_are_left_out_and_counted():
@@ -308,16 +318,9 @@ def test_rows_of_a_sheet_without_a_winner_yet_are_left_out_and_counted():
     assert rules_of(said, **pairs, loser=["left", None, "a"]).winner_codes == {None: "skip"}
     with pytest.raises(PairscoreError, match="'winner' is empty: no comparison has a winner yet"):
         rules_of(said, **pairs, winner=[None] * 3)
-    table = VoteRows.of(VoteColumns(), votes(**pairs, winner=["a", None, "a"]), None, said.append)
     asked = VoteRules(winner_codes={"": "tie"})
-    assert table.rules(asked, None, said.append) == asked
-
-
-def test_a_loser_may_be_told_by_its_side():
-    columns = VoteColumns({"left": "A", "right": "B", "loser": "Verlierer"})
-    table = votes(A=["a", "b", "c"], B=["b", "c", "a"], Verlierer=["links", "right", "tie"])
-    rows = VoteRows.of(columns, table, None, [].append)
-    assert rows.table["winner"].tolist() == ["right", "left", "tie"]
+    rows = rows_of(said, **pairs, winner=["a", None, "a"])
+    assert rows.rules(asked, said.append).winner_codes == {"": "tie"}
 
 
 def test_levels_that_differ_in_case_only_are_pointed_out():

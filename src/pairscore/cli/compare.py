@@ -83,7 +83,7 @@ def compare(
 
     first, others, given = study_tables(items, comparisons, given)
     with tables_of(first, others, given) as (table, *votes), stage("Reading"):
-        alone = is_alone(table, tuple(votes))
+        alone = is_alone(table, tuple(votes), given)
         other = "shrunk: item-effects=yes" if alone else "ridge: l2=auto"
         settings = parse_models(models or ("plain:", other))
         context = sorted({name for one in settings.values() for name in one.get("context") or ()})

@@ -225,7 +225,7 @@ def fit_tables(
     if given["stream"] or in_parts:
         return write_stream(items, comparisons, output, page, as_json, keep_data, given, in_parts)
     refuse_only_in_parts()
-    alone = is_alone(items, comparisons)
+    alone = is_alone(items, comparisons, given)
     comparisons = () if alone else second_table(items, comparisons)
     for path in (output, page):
         refuse_output(path, items, *comparisons)
@@ -347,8 +347,9 @@ def show_unused_answers(study: Any, params: dict[str, Any], auto: bool) -> None:
     if unused := [name for name in study.unused if not is_of_sheet(name, study.unused)]:
         are = "was" if len(unused) == 1 else "were"
         show_note(
-            f"of the comparisons, {first_few(map(repr, unused))} {are} not used; --context"
-            " takes numbers that describe a comparison."
+            f"of the comparisons, {first_few(map(repr, unused))} {are} not used; --context takes"
+            " numbers that describe a comparison"
+            + ("." if votes.judge is not None else ", and --judge the column that says who judged.")
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pairscore.cli.options import LIST_NAMES, item_settings, vote_settings
+from pairscore.cli.options import LIST_NAMES, VOTE_COLUMNS, item_settings, vote_settings
 from pairscore.cli.printing import show_note
 from pairscore.display import plural
 from pairscore.errors import EmptyColumnsError, PairscoreError
@@ -85,12 +85,18 @@ def refuse_twice(comparisons: tuple[Path, ...]) -> None:
         raise PairscoreError(f"{twice[0]!r} is given twice; give each file of comparisons once.")
 
 
-def is_alone(items: Path, comparisons: tuple[Path, ...]) -> bool:
+def is_alone(items: Path, comparisons: tuple[Path, ...], given: dict[str, Any]) -> bool:
     """Whether one file was given, and has comparisons alone."""
+    from pairscore.data.vote_columns import VoteColumns
     from pairscore.files.choose_sheets import are_all_comparisons
     from pairscore.files.source import table_kind
 
-    return not comparisons and (table_kind(items) != "workbook" or are_all_comparisons(items))
+    return not comparisons and (
+        table_kind(items) != "workbook"
+        or are_all_comparisons(
+            items, VoteColumns.of({name: given.get(name) for name in VOTE_COLUMNS})
+        )
+    )
 
 
 @contextmanager

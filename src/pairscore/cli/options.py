@@ -227,7 +227,7 @@ ITEM_OPTIONS = (
     *RECIPE_OPTIONS,
 )
 VOTE_COLUMNS = {
-    "winner": "Who won: left, right, tie, or an id.",
+    "winner": "Who won: left, right, tie, or an id; A,B: columns by judges A and B.",
     "loser": "The loser's id, if it has a column.",
     "left": "The left item's id; model_a is known too.",
     "right": "The right item's id; model_b is known too.",
@@ -239,7 +239,7 @@ CODES_OPTION = option(
     "--winner-codes",
     metavar="A=left,...",
     callback=lambda ctx, param, text: parse_codes(text),
-    help="What entries of the winner column mean: left, right, tie or skip.",
+    help="What entries of the winner column mean: left, right, tie, skip or id.",
 )
 VOTE_OPTIONS = section(
     "Columns of the comparisons, if they have other names",

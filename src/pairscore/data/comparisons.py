@@ -17,13 +17,12 @@ from pairscore.data.recipe import Recipe, read_with_gaps, read_with_settings
 from pairscore.data.tables import ID_COLUMN, Columns, as_frame, backend_of, column_of, to_array
 from pairscore.data.vote_columns import check_names, rename_votes
 from pairscore.data.votes import (
-    LAYOUTS,
-    NO_SIDES,
     OUTCOMES,
     Votes,
     blank,
     check_amounts,
     check_columns,
+    compared_in,
     read_votes,
 )
 from pairscore.display import first_rows, plural
@@ -156,7 +155,8 @@ class Comparisons:
             As in :meth:`with_item_groups`.
         winner_codes : dict or None
             What entries of the column of winners mean, such as ``{"A": "left", "B": "right",
-            "gleich": "tie"}``; ``"skip"`` leaves rows out.
+            "gleich": "tie"}``; ``"skip"`` leaves rows out, and ``"id"`` says that an entry is the
+            id of an item where it could be a side as well.
         columns
             Names of columns, as on the command line. Of votes: ``left``, ``right``, ``winner``,
             ``loser``, ``judge``, ``weight``, ``count``. Of items: ``id``; ``features`` to use, or
@@ -169,7 +169,8 @@ class Comparisons:
         """
         refuse_other_self_pairs(self_pairs)
         settings, roles = check_names(columns)
-        votes, recipe = rename_votes(votes, roles, context), None
+        votes, sides = rename_votes(votes, roles, context)
+        recipe = None
         if items is None:
             if settings:
                 raise PairscoreError(
@@ -184,7 +185,6 @@ class Comparisons:
                 recipe, table = read_with_gaps(items, **settings)
             else:
                 table = read_with_settings(items, missing, **settings)
-        sides = (roles["left"], roles["right"]) if {"left", "right"} <= {*roles} else None
         read = read_votes(votes, table, self_pairs, seed, context, winner_codes, sides)
         comparisons = cls.of(table, read)
         if covariance_items is not None:
@@ -209,9 +209,11 @@ class Comparisons:
         >>> len(Comparisons.from_pairs([[0.0], [1.0], [3.0]], [0, 1], [2, 2]))
         2
         """
-        columns = {"left": left, "right": right, "winner": left, "judge": judge, **context}
+        as_if_left_won = {"winner": ["left"] * len(left), "judge": judge}
+        columns = {"left": left, "right": right, **as_if_left_won, **context}
         votes = {name: column for name, column in columns.items() if column is not None}
-        pairs = cls.from_frames(items, votes, context=[*context])[0]
+        codes = {"left": "left"}  # also where an item is called so
+        pairs = cls.from_frames(items, votes, context=[*context], winner_codes=codes)[0]
         return cls.of(pairs.items, replace(pairs.votes, has_outcomes=False))
 
     def __len__(self) -> int:
@@ -431,8 +433,7 @@ def items_of_votes(votes: Any) -> Items:
         )
         n = 1 + int(rows.max()) if rows.dtype.kind in "iu" and rows.size else 0
         return Items(np.empty((n, 0)), (), np.arange(n))
-    sides = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*frame.columns}), ())
-    columns = [column_of(frame, name).values for name in sides]
+    columns = [column_of(frame, name).values for name in compared_in(frame.columns) or ()]
     columns = [(np.unique(c) if c.dtype.kind in "iu" else c).tolist() for c in columns]
     seen = {name for name in set().union(*columns) if not blank(name)}
     numeric = all(isinstance(name, int) for name in seen)

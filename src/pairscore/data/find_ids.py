@@ -22,12 +22,13 @@ from pairscore.data.tables import (
     Columns,
     Frame,
     column_of,
+    distinct,
     ids_of,
     is_hashable,
     is_missing,
     whole_numbers,
 )
-from pairscore.data.votes import LAYOUTS, NO_SIDES
+from pairscore.data.votes import compared_in
 from pairscore.display import first_few, first_rows
 from pairscore.errors import BadEntriesError, ColumnFoundWarning, PairscoreError
 from pairscore.messages import Setting
@@ -104,18 +105,7 @@ def found_note(column: str) -> ColumnFoundWarning:
 
 def names_in(votes: Frame) -> list[np.ndarray]:
     """The names of items in each of the two columns that say who was compared, each once."""
-    sides = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*votes.columns}), ())
-    return [distinct(column_of(votes, side)) for side in sides]
-
-
-def distinct(column: Column) -> np.ndarray:
-    """The entries of a column, each once, without missing ones."""
-    values = column.values if column.codes is None else column.values[np.unique(column.codes)]
-    if values.dtype.kind in "biu":
-        return np.unique(values)
-    entries = values.tolist()
-    known = dict.fromkeys(e for e in entries if is_hashable(e) and not is_missing(e) and e != "")
-    return np.fromiter(known, dtype=object, count=len(known))
+    return [distinct(column_of(votes, side)) for side in compared_in(votes.columns) or ()]
 
 
 class IdColumn(NamedTuple):

@@ -44,7 +44,7 @@ from pairscore.data.tables import (
     whole_numbers,
     without_rounding_errors,
 )
-from pairscore.data.votes import LAYOUTS, NO_SIDES
+from pairscore.data.votes import compared_in
 from pairscore.display import did_you_mean, first_few, plural
 from pairscore.errors import (
     BadEntriesError,
@@ -332,7 +332,7 @@ class Recipe:
         """Every column that the recipe reads must be among ``columns``; others do no harm."""
         if self.id is not None and self.id not in columns:
             close = did_you_mean(self.id, columns)
-            sides = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*columns}), None)
+            sides = compared_in(columns)
             if sides is not None:
                 raise PairscoreError(
                     f"the item table has columns {sides[0]!r} and {sides[1]!r}, and none called"

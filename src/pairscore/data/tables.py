@@ -227,6 +227,20 @@ def column_of(frame: Frame, name: str) -> Column:
     return frame.get_column(name) if isinstance(frame, Columns) else Column(frame[name].to_numpy())
 
 
+def distinct(column: Column) -> np.ndarray:
+    """The entries of a column, each once, without missing ones."""
+    values = column.values if column.codes is None else column.values[np.unique(column.codes)]
+    if values.dtype.kind in "biu":
+        return np.unique(values)
+    entries = values.tolist()
+    try:
+        known = dict.fromkeys(entries)
+    except TypeError:  # lists and the like
+        known = dict.fromkeys(entry for entry in entries if is_hashable(entry))
+    filled = [entry for entry in known if not is_missing(entry) and entry != ""]
+    return np.fromiter(filled, dtype=object, count=len(filled))
+
+
 def ids_of(frame: Frame) -> np.ndarray | None:
     """The column of ids; else the pandas index, unless it only numbers the rows (0, 1, 2, ...)."""
     if ID_COLUMN in frame.columns:

@@ -1,42 +1,102 @@
-"""Which column of a table of comparisons has which role, where columns have other names."""
+"""Which column of a table of comparisons has which role: the one place that decides it.
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+For tables in memory, files and streams: a column has a role because it was named, or because it is
+called so. Only the two sides may be found by their entries (:mod:`pairscore.files.find_columns`),
+where the winner is then told by an id or by the name of a side.
+"""
+
+import csv
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from io import StringIO
 from typing import Any
 
-import numpy as np
-
-from pairscore.data.items import plain_id
-from pairscore.data.tables import Column, Columns, Frame, as_frame, column_of, is_missing
-from pairscore.data.votes import LAYOUTS, SIDE_WORDS
-from pairscore.display import did_you_mean, first_few, plural
+from pairscore.data.tables import Columns, Frame, as_frame, column_of
+from pairscore.data.votes import LAYOUTS, NO_SIDES, Layout, Votes, layout_of, no_layout
+from pairscore.display import did_you_mean, first_few
 from pairscore.errors import CallError, PairscoreError
-from pairscore.messages import Setting, Text
+from pairscore.messages import Setting
 
 SIDES = tuple(name for layout in LAYOUTS for name in layout)
 VOTE_IDENTIFIERS = (*SIDES, "winner", "loser", "judge")
-VOTE_ROLES = (*VOTE_IDENTIFIERS, "weight", "count")
+MORE_ROLES = ("judge", "weight", "count", "tie")  # that say nothing about who was compared
+VOTE_ROLES = (*VOTE_IDENTIFIERS, "weight", "count", "tie")
 NAMED_ROLES = (*LAYOUTS[0], "winner", "loser", "judge", "weight", "count")
 OF_FEATURES = ("features", "exclude", "categorical", "reference", "squares", "interactions")
 ITEM_SETTINGS = ("id", *OF_FEATURES)
-UNCHOSEN = ("judge", "weight", "count")  # roles that say nothing about who was compared
+
+
+@dataclass(frozen=True)
+class VoteRoles:
+    """The role of every column of a table of comparisons, decided once.
+
+    Parameters
+    ----------
+    columns : dict
+        The column of each role: the sides, ``winner`` or ``loser``, ``judge``, ``weight``,
+        ``count``, ``tie``.
+    layout : Layout or None
+        Who was compared and who won; None where columns do not say it.
+    judges : names
+        Columns with the winners by one judge each, in place of ``winner``.
+    context : names
+        Columns that describe a comparison.
+    unused : names
+        Columns that nobody asked for.
+    """
+
+    columns: Mapping[str, str]
+    layout: Layout | None
+    judges: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+
+    @property
+    def read(self) -> set[str]:
+        """The columns that comparisons are read from."""
+        return {*self.columns.values(), *self.judges, *self.context}
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The columns that say who won, or who lost; none where that is not known."""
+        if self.judges:
+            return self.judges
+        role = next((role for role in NO_SIDES if role in self.columns), None)
+        return () if role is None else (self.columns[role],)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The columns by role as they are named: of several judges, ``winner`` has a list."""
+        judges = {"winner": join_names(self.judges)} if self.judges else {}
+        return {**self.columns, **judges}
+
+    @property
+    def side_names(self) -> tuple[str, str] | None:
+        """What the columns of the left and the right side are called."""
+        if self.layout is None or not self.layout.has_sides:
+            return None
+        left, right = (self.columns[side] for side in self.layout.sides)
+        return left, right
+
+    def rename(self, votes: Frame) -> Columns:
+        """The comparisons under the names that pairscore knows; context keeps its names."""
+        columns = {name: column_of(votes, name) for name in (*self.context, *self.judges)}
+        columns |= {role: column_of(votes, name) for role, name in self.columns.items()}
+        return Columns(columns, isinstance(votes, Columns) and votes.from_file)
 
 
 @dataclass(frozen=True)
 class VoteColumns:
-    """The columns of comparisons, by their role.
+    """What is known of the columns of comparisons before a table is seen.
 
     ``named`` says which columns are ``left``, ``winner``, ... where they have other names; ``kept``
     does so as far as a table has these columns, and ``named`` comes before it; ``context`` names
-    numeric columns to keep; ``judges`` are columns with the winners by one judge each; ``unused``
-    gets those of the table that nobody asked for, without lists and records.
+    numeric columns to keep. Several names of a winner are those of columns by one judge each.
     """
 
     named: Mapping[str, str] = field(default_factory=dict)
     context: Collection[str] = ()
     kept: Mapping[str, str] = field(default_factory=dict)
-    judges: tuple[str, ...] = ()
-    unused: list[str] = field(default_factory=list, compare=False)
 
     @classmethod
     def of(
@@ -51,93 +111,141 @@ class VoteColumns:
         return cls(given, context, others)
 
     @property
-    def identifiers(self) -> set[str]:
+    def identifiers(self) -> "ColumnNames":
         """The columns that are read as exact text: those with names of items and judges."""
         named = {
-            name
+            column
             for role, name in (*self.named.items(), *self.kept.items())
             if role in VOTE_IDENTIFIERS
+            for column in (name, *split_names(name))
         }
-        return {*VOTE_IDENTIFIERS, *named, *self.judges}
+        return ColumnNames(frozenset(named), VOTE_IDENTIFIERS)
 
-    def named_in(self, names: Collection[str]) -> dict[str, str]:
-        """The columns by role, of a table with these names."""
-        kept = {role: name for role, name in self.kept.items() if name in names}
-        if ("loser" in self.named) or {"left", "right"} & set(self.named):
-            kept = {role: name for role, name in kept.items() if role in UNCHOSEN}
-        return kept | dict(self.named)
+    def roles(self, names: Collection[str], lists: Collection[str] = ()) -> VoteRoles:
+        """The role of each column of a table with these names; ``lists`` are not shown as unused.
 
-    def _unnamed_roles(self, named: Mapping[str, str]) -> set[str]:
-        """Roles that columns have by their own name.
-
-        Not those given to other columns, nor sides next to a named loser or side.
+        A column has a role because somebody named it, because the model was fitted with it, or
+        because it is called so, whatever its case. No other role is inferred.
         """
-        others: tuple[str, ...] = ()
-        if "loser" in named:
-            others = SIDES
-        elif {"left", "right"} & set(named):
-            others = LAYOUTS[1]
-        return set(VOTE_ROLES) - {*named, *named.values(), *others}
-
-    def roles(self, names: Collection[str]) -> dict[str, str]:
-        """The column of each role, by name or because it is called so."""
-        named = self.named_in(names)
-        return {role: role for role in self._unnamed_roles(named) if role in names} | named
-
-    def choose(self, names: list[str], lists: list[str]) -> Collection[str]:
-        """The columns to read, of all ``names`` of a table."""
         self.refuse_absent(names)
-        if "loser" in self.named and len({"left", "right"} & set(self.named)) == 1:
+        named, judges = self._named_in(names)
+        others = {*named.values(), *judges}
+        called = {role: _called(role, [*names], others) for role in VOTE_ROLES}
+        if {"left", "right"} & {*named}:
+            called |= dict.fromkeys(LAYOUTS[1])
+        if judges:
+            called |= dict.fromkeys(("judge", "tie"))
+        if "tie" in self.context:
+            called["tie"] = None
+        known = {role: name for role, name in called.items() if name is not None} | named
+        of_judges = {"winner"} if judges else set()
+        layout = layout_of({*known, *of_judges}, {*named, *of_judges})
+        if judges and layout is not None and not layout.has_sides:
             raise PairscoreError(
-                Setting("loser")
-                + " goes with "
-                + Setting("winner")
-                + ", or with both of "
+                Setting("winner") + f" names {len(judges)} columns, and no sides are known",
+                "name the columns of the two items with "
                 + Setting("left")
                 + " and "
-                + Setting("right")
-                + ": a row names a winner and a loser, or two sides and which of them won or lost."
+                + Setting("right"),
             )
-        chosen = {*self.roles(names).values(), *self.context, *self.judges, "tie"}
-        self.unused[:] = [name for name in names if name not in (*chosen, *lists)]
-        return chosen if chosen.intersection(names) else {*names[:1]}
+        if layout is not None:
+            chosen = {*layout.sides, layout.told, *MORE_ROLES}
+            known = {role: name for role, name in known.items() if role in chosen}
+        if judges:
+            known.pop("winner", None)
+        roles = VoteRoles(known, layout, judges, tuple(self.context))
+        unused = tuple(name for name in names if name not in (*roles.read, *lists))
+        return replace(roles, unused=unused)
 
-    def refuse_absent(self, names: list[str]) -> None:
+    def _named_in(self, names: Collection[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+        """The columns by role that somebody named, or that were kept, and those of the judges."""
+        kept = {
+            role: name
+            for role, name in self.kept.items()
+            if name in names or {*split_names(name)} <= {*names}
+        }
+        if {"left", "right", "loser"} & {*self.named}:
+            kept = {role: name for role, name in kept.items() if role in MORE_ROLES}
+        elif "winner" in self.named:
+            kept.pop("loser", None)
+        named = kept | dict(self.named)
+        if "winner" not in named or named["winner"] in names:
+            return named, ()
+        judges = split_names(named.pop("winner"))
+        return named, tuple(judges)
+
+    def refuse_absent(self, names: Collection[str]) -> None:
         """Every column that somebody named must be among those of the table."""
-        for role, name in (*self.named.items(), *(("context", name) for name in self.context)):
+        for role, name in self.named.items():
+            several = split_names(name) if role == "winner" else []
+            if name in names or (len(several) > 1 and {*several} <= {*names}):
+                continue
+            known = [one for one in several if one in names]
+            absent = next(one for one in several if one not in names) if known else name
+            raise PairscoreError(
+                Setting(role)
+                + f" names {absent!r}, and the comparisons have no such column; they have"
+                f" {first_few(map(repr, names), 8)}.{did_you_mean(absent, names)}"
+            )
+        for name in self.context:  # of a model, perhaps
             if name not in names:
-                no_column = (
-                    Setting(role) + f" names {name!r}, and the comparisons have no such column"
-                )
-                if role == "context":  # of a model, perhaps
-                    no_column = Text.of(f"the comparisons have no column {name!r} for the context")
                 raise PairscoreError(
-                    no_column
-                    + f"; they have {first_few(map(repr, names), 8)}.{did_you_mean(name, names)}"
+                    f"the comparisons have no column {name!r} for the context; they have"
+                    f" {first_few(map(repr, names), 8)}.{did_you_mean(name, names)}"
                 )
 
-    def rename(self, votes: Frame, ids: np.ndarray | None = None) -> Columns:
-        """The comparisons under the names that pairscore knows; context keeps its names.
 
-        The winner may be told by the name of a side's column, as in ``model_a``.
-        """
-        named = self.named_in(votes.columns)
-        by_name = [name for name in votes.columns if name in self._unnamed_roles(named)]
-        columns = {name: column_of(votes, name) for name in (*self.context, *by_name)}
-        columns |= {role: column_of(votes, name) for role, name in named.items()}
-        if "tie" in votes.columns and "tie" not in named.values() and not self.judges:
-            columns.setdefault("tie", column_of(votes, "tie"))
-        sides = {name: role for role, name in named.items() if role in ("left", "right")}
-        sides = {name: role for name, role in sides.items() if name != role}
-        for name in self.judges:
-            columns[name] = _winner_by_side(column_of(votes, name), sides, ids)
-        if sides and "winner" in columns and not self.judges:
-            columns["winner"] = _winner_by_side(columns["winner"], sides, ids)
-        return Columns(columns, _is_from_file(votes))
+def _called(role: str, names: Collection[str], others: Collection[str]) -> str | None:
+    """The column that is called as a role, whatever its case; None if there is none."""
+    found = [name for name in names if plain_name(name) == role and name not in others]
+    if len(found) > 1:
+        shown = first_few(map(repr, found))
+        raise PairscoreError(
+            f"{len(found)} columns of the comparisons are called {role!r} in upper or lower case"
+            f" ({shown})",
+            "rename all but one",
+        )
+    return found[0] if found else None
 
 
-def _is_from_file(votes: Frame) -> bool:
-    return isinstance(votes, Columns) and votes.from_file
+def plain_name(name: object) -> str:
+    """The name of a column without its case and the blanks around it."""
+    return str(name).strip().casefold()
+
+
+@dataclass(frozen=True)
+class ColumnNames(Collection[str]):
+    """Names of columns: some exactly, and those ``called`` so, whatever their case."""
+
+    exactly: frozenset[str]
+    called: tuple[str, ...]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.exactly or plain_name(name) in self.called
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({*self.exactly, *self.called})
+
+    def __len__(self) -> int:
+        return len({*self.exactly, *self.called})
+
+
+def split_names(text: str) -> list[str]:
+    """Names of columns in a list with commas; one that has a comma is in quotation marks.
+
+    >>> split_names('Ann,"Bob, MD"')
+    ['Ann', 'Bob, MD']
+    """
+    if {"\n", "\r"} & {*text}:  # of a heading of two lines
+        return [text]
+    return next(csv.reader([text], skipinitialspace=True), [])
+
+
+def join_names(names: Iterable[str]) -> str:
+    """The list that :func:`split_names` splits."""
+    out = StringIO(newline="")
+    csv.writer(out, lineterminator="").writerow(names)
+    return out.getvalue()
 
 
 def check_names(columns: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -154,69 +262,34 @@ def check_names(columns: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, s
     return {argument: given[argument] for argument in given if argument not in roles}, roles
 
 
-def rename_votes(votes: Any, named: Mapping[str, str], context: Collection[str] = ()) -> Any:
-    """Votes under the names that pairscore knows, where ``named`` has others by role.
+def rename_votes(
+    votes: Any, named: Mapping[str, str], context: Collection[str] = ()
+) -> tuple[Any, tuple[str, str] | None]:
+    """Votes under the names that pairscore knows, and what the columns of their sides are called.
 
-    ``{"left": "home", "right": "away", "winner": "result"}``; a loser by id next to two sides says
-    that the other side won. Columns that nobody names may hold anything. Without names, the votes
-    as they are.
+    ``named`` has other names by role: ``{"left": "home", "right": "away", "winner": "result"}``.
+    Columns that nobody names may hold anything. Votes that have all these names already, and those
+    without names, stay as they are.
     """
-    if not named:
-        return votes
-    frame = as_frame(votes)
+    frame = None if isinstance(votes, Votes) else as_frame(votes)
     if frame is None:
-        role, name = next(iter(named.items()))
-        raise CallError(
-            Setting(role, name)
-            + f" names a column of the comparisons, and these are {type(votes).__name__}, which has"
-            " no names",
-            ["give a dataframe", "give a dict of columns"],
-        )
-    columns = VoteColumns(named, context)
-    columns.choose(list(frame.columns), [])  # refuses names that the table does not have
-    table, roles = columns.rename(frame), columns.roles(frame.columns)
-    if "winner" in roles or "loser" not in roles:
-        return table
-    return winner_for_loser(table, roles["loser"])
-
-
-def _winner_by_side(winner: Column, sides: dict[str, str], ids: np.ndarray | None) -> Column:
-    """The names of the sides' columns, in the column of winners, as left and right."""
-    used = [name for name in sides if name in set(winner.values.tolist())] if sides else []
-    clash = sorted(set(used) & set(map(str, [] if ids is None else ids.tolist())))
-    if clash:
+        if named:
+            role, name = next(iter(named.items()))
+            raise CallError(
+                Setting(role, name)
+                + f" names a column of the comparisons, and these are {type(votes).__name__}, which"
+                " has no names",
+                ["give a dataframe", "give a dict of columns"],
+            )
+        return votes, None
+    roles = VoteColumns(named, context).roles([str(name) for name in frame.columns])
+    if roles.layout is None:
+        raise no_layout(frame.columns)
+    if roles.judges:
         raise PairscoreError(
-            f"{clash[0]!r} is both an item and the column of a side, so a winner of that name is"
-            " unclear; rename the item or the column."
+            Setting("winner") + f" names {len(roles.judges)} columns",
+            "give one, with a row for each answer",
         )
-    if not used:
-        return winner
-    values = [sides.get(v, v) if isinstance(v, str) else v for v in winner.values.tolist()]
-    return Column(np.array(values, dtype=object), winner.codes)
-
-
-def winner_for_loser(votes: Columns, name: str) -> Columns:
-    """Comparisons of two sides with the other side than the loser as the winner."""
-    left, right = next(sides for sides in LAYOUTS if {*sides} <= {*votes.columns})
-    a, b, losers = (
-        [None if is_missing(v) else plain_id(v) for v in votes.get_column(name).to_numpy().tolist()]
-        for name in (left, right, "loser")
-    )
-    words = {word: right for word in (left, *SIDE_WORDS["left"])}
-    words |= {word: left for word in (right, *SIDE_WORDS["right"])}
-    words |= dict.fromkeys(SIDE_WORDS["tie"], "tie")
-    winner = [
-        None if lost is None else {x: right, y: left}.get(lost, words.get(lost.casefold(), ""))
-        for x, y, lost in zip(a, b, losers, strict=True)
-    ]
-    if bad := winner.count(""):
-        raise PairscoreError(
-            f"the loser, in {name!r}, is neither of the two items in"
-            f" {plural(bad, 'comparison')} of {len(winner)}",
-            [
-                "write the id of the item that lost, left, right or 'tie'",
-                "name a column that says who won with " + Setting("winner"),
-            ],
-        )
-    others = {n: votes.get_column(n) for n in votes.columns if n != "loser"}
-    return Columns({**others, "winner": np.array(winner, dtype=object)}, votes.from_file)
+    is_same = all(role == name for role, name in roles.columns.items())
+    is_known = layout_of(frame.columns) == roles.layout
+    return (votes if is_same and is_known else roles.rename(frame)), roles.side_names

@@ -1,10 +1,15 @@
 """Votes as people keep them, turned into left, right, outcome.
 
-Three layouts of columns are known, and an integer array with the winner's row number first:
+These layouts of columns are known, and an integer array with the winner's row number first:
 
     left, right, winner          winner is left, right, tie, or the winner's own id
+    left, right, loser           loser is left, right, tie, or the loser's own id
     model_a, model_b, winner     winner is model_a, model_b, tie, or the winner's own id
     winner, loser                no sides: a seeded coin says who is written on the left
+
+A winner is told by the id of one of the two items, by the name of the column of a side, by the
+words left, right and tie, or by a code whose meaning is given. An entry that could be two of these
+is asked for: a guess could turn a ranking upside down.
 
 Optional columns: tie (0 or 1; a winner may be missing where it is 1, and else has to agree), weight
 (importance), count (equal comparisons that a row stands for), judge, and columns of context by any
@@ -15,19 +20,21 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.choices import WINNER_MEANINGS
-from pairscore.data.items import Items
+from pairscore.data.items import Items, plain_id
 from pairscore.data.tables import (
     Column,
     Columns,
     Frame,
     as_frame,
     column_of,
+    distinct,
     is_hashable,
     is_missing,
     look_up,
@@ -41,34 +48,29 @@ from pairscore.errors import (
     PairscoreError,
     no_comparisons,
 )
-from pairscore.messages import Piece, Setting, Text, join
+from pairscore.messages import Piece, Setting, Text, either, join
 
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
 NO_SIDES = ("winner", "loser")
 TIE_WORDS = ("tie", "tie (bothbad)")
 PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
 OUTCOMES = (-1, 0, 1)
-NO_OUTCOME = 2  # stands for a winner that is not known yet
+NEEDED = "; or ".join(
+    ", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES)
+)
+SAY_WHICH = (
+    " Say which these are with "
+    + either([Setting(role) for role in ("left", "right", "winner")], " and ")
+    + "."
+)
+NO_OUTCOME = 2  # of an entry that no word or code explains: it has to be the id of an item
 SKIPPED = 3  # the outcome of a row that a code leaves out
+OUTCOME_OF_MEANING = dict(zip(WINNER_MEANINGS, (1, -1, 0, SKIPPED, NO_OUTCOME), strict=True))
+OUTCOME_OF_WORD = {"left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
 MANY_ROWS = 20  # with more unclear winners, their values are counted and not listed
 MOST_CODES = 12
+FEW_CODES = 3  # a code for each side and one for ties
 FLAGS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
-# entries that say who won and can mean nothing else, which need no code
-SIDE_WORDS = {
-    "left": ("left", "links", "gauche", "左"),
-    "right": ("right", "rechts", "droite", "右"),
-    "tie": ("tie", "draw", "unentschieden", "gleichstand", "égalité", "引き分け", "引分", "同点"),
-}
-# entries that may say who won, by what they mean
-WINNER_WORDS = {
-    "left": (*SIDE_WORDS["left"], "l", "g", "a", "1", "first", "erste", "erstes", "premier"),
-    "right": (*SIDE_WORDS["right"], "r", "d", "b", "2", "-1", "second", "zweite", "zweites"),
-    "tie": (
-        *SIDE_WORDS["tie"],
-        *("0", "=", "gleich", "gleich gut", "beide", "egal", "same", "equal", "both", "neither"),
-        *("égal", "égaux", "nul", "pareil", "同じ", "同等", "どちらも", "同程度"),
-    ),
-}
 Lookup = Callable[[np.ndarray], np.ndarray]
 
 
@@ -177,6 +179,7 @@ def read_votes(
     context: Collection[str] = (),
     winner_codes: Mapping[Any, str] | None = None,
     side_names: tuple[str, str] | None = None,
+    are_all: bool = True,
 ) -> Votes:
     """Check votes of any kind against the items that they compare.
 
@@ -193,10 +196,13 @@ def read_votes(
     context : names
         Numeric columns of the votes to keep.
     winner_codes : dict or None
-        What entries of the column of winners mean: ``"left"``, ``"right"``, ``"tie"``, or
-        ``"skip"`` for rows to leave out. The code None stands for a missing entry.
+        What entries of the column of winners mean: ``"left"``, ``"right"``, ``"tie"``, ``"skip"``
+        for rows to leave out, or ``"id"`` for the id of an item. The code None stands for a missing
+        entry.
     side_names : two names or None
-        What the columns of left and right are called in a file, which may explain codes.
+        What the columns of left and right are called in a file: a winner may be told by them.
+    are_all : bool
+        Whether these are all comparisons, and not some of many.
     """
     codes = check_codes(winner_codes)
     if isinstance(votes, Votes):
@@ -205,7 +211,7 @@ def read_votes(
     elif (frame := as_frame(votes)) is None:
         read = _from_array(votes, items, seed)
     else:
-        read = _from_frame(frame, items, seed, context, codes, side_names)
+        read = _from_frame(frame, items, seed, context, codes, side_names, are_all)
     if len(read) == 0:
         raise no_comparisons()
     if self_pairs != "keep" and len(same := np.flatnonzero(read.left == read.right)):
@@ -294,6 +300,7 @@ def _from_frame(
     context: Collection[str],
     codes: dict[Any, int],
     side_names: tuple[str, str] | None,
+    are_all: bool,
 ) -> Votes:
     extra: dict[str, Any] = {
         "weight": amounts_of(frame, "weight"),
@@ -301,25 +308,30 @@ def _from_frame(
         "judge": column_of(frame, "judge").to_numpy() if "judge" in frame.columns else None,
         "context": {name: context_of(frame, name) for name in context},
     }
-    sides = layout_of(frame.columns)
-    if sides == NO_SIDES and context:
+    layout = layout_of(frame.columns)
+    if layout is None:
+        raise no_layout(frame.columns)
+    if not layout.has_sides and context:
         raise PairscoreError(
             f"the context {first_few(map(repr, context))} needs comparisons with a left and a right"
             " side; these only say winner and loser."
         )
-    if sides == NO_SIDES and codes:
+    if not layout.has_sides and codes:
         raise PairscoreError(
             Setting("winner_codes")
             + " says which side won, and these comparisons only name winner and loser",
             "leave it out",
         )
-    rows = _rows(frame, sides, items)
-    if sides == NO_SIDES:
+    rows = _rows(frame, layout.sides, items)
+    if not layout.has_sides:
         tied = _tied(frame)
         return _orient(*rows, seed, False if tied is None else tied, **extra)
-    winner, tied = column_of(frame, "winner"), None if "tie" in context else _tied(frame, True)
-    lookup = _lookup(frame, items)
-    outcome = _outcome(winner, *rows, sides, items, lookup, tied, codes, side_names or sides)
+    names = side_names or layout.sides
+    told = WhoWon(column_of(frame, layout.told), layout.told, names, codes, items)
+    tied = None if "tie" in context else _tied(frame, True)
+    outcome = told.outcome(*rows, tied, _lookup(frame, items))
+    if are_all:
+        told.refuse_possible_codes()
     votes = Votes(*rows, outcome, **extra)
     return votes[outcome != SKIPPED] if SKIPPED in codes.values() else votes
 
@@ -327,14 +339,44 @@ def _from_frame(
 # -- layouts ---------------------------------------------------------------------------------------
 
 
-def layout_of(names: Collection[str]) -> tuple[str, str]:
-    """The two columns that say who was compared: those of the first layout that is there."""
-    layouts = (*LAYOUTS, NO_SIDES)
-    if found := [sides for sides in layouts if {*sides, "winner"} <= set(names)]:
-        return found[0]
-    needed = "; or ".join(", ".join(dict.fromkeys((*sides, "winner"))) for sides in layouts)
-    raise PairscoreError(
-        f"the comparisons have columns {first_few(map(repr, names), 8)}; they need {needed}."
+class Layout(NamedTuple):
+    """Who was compared is in two columns, and who won, or who lost, in the one that is ``told``."""
+
+    sides: tuple[str, str]
+    told: str
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether comparisons have a left and a right side."""
+        return self.sides != NO_SIDES
+
+
+def compared_in(names: Collection[str]) -> tuple[str, str] | None:
+    """The two columns that say who was compared, if columns of these names have them."""
+    return next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*names}), None)
+
+
+def layout_of(known: Collection[str], named: Collection[str] = ()) -> Layout | None:
+    """The layout of comparisons with columns of these roles; None if they are not enough.
+
+    Columns that somebody ``named`` come first: a loser before a winner that is only called so.
+    """
+    both = next((two for two in LAYOUTS if {*two} <= {*known}), None)
+    if {*NO_SIDES} <= {*named} and not (both and {*both} <= {*named}):
+        return Layout(NO_SIDES, "winner")
+    if both and "loser" in named and "winner" not in named:
+        return Layout(both, "loser")
+    told = next((role for role in NO_SIDES if role in known), None)
+    if both and told:
+        return Layout(both, told)
+    return Layout(NO_SIDES, "winner") if {*NO_SIDES} <= {*known} else None
+
+
+def no_layout(names: Collection[str]) -> PairscoreError:
+    """The sentence where columns of these names do not say who was compared and who won."""
+    return PairscoreError(
+        f"the comparisons have columns {first_few(map(repr, names), 8)}; they need {NEEDED}."
+        + SAY_WHICH
         + likely_layout(names)
     )
 
@@ -551,45 +593,179 @@ def context_of(frame: Frame, name: str) -> np.ndarray:
 # -- winners ---------------------------------------------------------------------------------------
 
 
-def _outcome(
-    winner: Column,
-    left: np.ndarray,
-    right: np.ndarray,
-    sides: tuple[str, str],
-    items: Items,
-    lookup: Lookup,
-    tied: np.ndarray | None,
-    codes: dict[Any, int],
+def words_that_are_ids(side_names: tuple[str, str], items: Items) -> set[str]:
+    """Words for sides and ties, in lower case, by which items are called too."""
+    words = {*OUTCOME_OF_WORD, *(name.strip().casefold() for name in side_names)}
+    if items.ids is None or items.ids.dtype.kind in "iu":
+        numbers = [word for word in words if word.isdecimal()]
+        found = items.find_rows_by_text(np.array(numbers, dtype=object)) if numbers else ()
+        return {word for word, row in zip(numbers, found, strict=True) if row >= 0}
+    return words.intersection(str(id).strip().casefold() for id in items.ids.tolist())
+
+
+def word_outcomes(
+    entries: Iterable[Any],
     side_names: tuple[str, str],
-) -> np.ndarray:
-    """+1 where the left item won, -1 where the right one did, 0 for a tie; or SKIPPED."""
-    words = {sides[0]: 1, sides[1]: -1, "left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
-    refuse_items_called(words, items)
-    words |= codes
-    outcome = winner.map(lambda names: outcomes_of_words(words, names, NO_OUTCOME))
-    if None in codes:
-        outcome[winner.is_missing()] = codes[None]
-    unclear = np.flatnonzero(outcome == NO_OUTCOME)
-    won = winner.take(unclear).map(lookup)
-    outcome[unclear[won == right[unclear]]] = -1
-    outcome[unclear[won == left[unclear]]] = 1
-    bad = np.flatnonzero(outcome == NO_OUTCOME)
-    if tied is not None:
-        outcome[bad[tied[bad] & winner.take(bad).is_missing()]] = 0
+    ids: Collection[str],
+    codes: Mapping[Any, int] | None = None,
+) -> dict[Any, int]:
+    """The outcome of those entries of winners that are words, names of sides, or codes.
+
+    An entry that could be two of these is asked for, and so is one that is an item too, by ``ids``
+    of :func:`words_that_are_ids`.
+    """
+    codes = codes or {}
+    of_column = {side_names[0]: 1, side_names[1]: -1}
+    words: dict[Any, int] = {}
+    unclear = []
+    for entry in (e for e in entries if isinstance(e, str) and e not in codes):
+        plain = OUTCOME_OF_WORD.get(entry.strip().casefold())
+        side = of_column.get(entry)
+        if plain is None and side is None:
+            continue
+        if plain is not None and side is not None and plain != side:
+            unclear.append(entry)
+        outcome = side if plain is None else plain
+        if outcome is not None:
+            words[entry] = outcome
+    clash = sorted(entry for entry in words if entry.strip().casefold() in ids)
+    if clash:
+        raise PairscoreError(
+            f"{plural(len(clash), 'item', verb='is')} called {first_few(map(repr, clash))}, which"
+            " also says a side or a tie in the column of winners",
+            ["rename " + ("it" if len(clash) == 1 else "them"), _meant(clash)],
+        )
+    if unclear:
+        raise PairscoreError(
+            f"{first_few(map(repr, unclear))} in the column of winners is the name of the column of"
+            " one side and the word for the other",
+            ["rename the columns", _meant(unclear)],
+        )
+    return words | dict(codes)
+
+
+def _meant(entries: Collection[Any]) -> Text:
+    """What to say where entries of winners could mean two things."""
+    return "say left, right, tie or id (of an item) in place of each question mark in " + Setting(
+        "winner_codes", dict.fromkeys(entries, "?")
+    )
+
+
+@dataclass(frozen=True)
+class WhoWon:
+    """A column that says who won, or who lost, and what its entries mean.
+
+    Parameters
+    ----------
+    column : Column
+    role : {"winner", "loser"}
+    side_names : two names
+        Of the columns of left and right, by which a side may be told.
+    codes : dict
+        The outcome of entries whose meaning was given, of :func:`check_codes`.
+    items : Items
+    """
+
+    column: Column
+    role: str
+    side_names: tuple[str, str]
+    codes: dict[Any, int]
+    items: Items
+
+    @cached_property
+    def _entries(self) -> list[Any]:
+        entries: list[Any] = distinct(self.column).tolist()
+        return entries
+
+    @cached_property
+    def _words(self) -> dict[Any, int]:
+        ids = words_that_are_ids(self.side_names, self.items)
+        return word_outcomes(self._entries, self.side_names, ids, self.codes)
+
+    def outcome(
+        self, left: np.ndarray, right: np.ndarray, tied: np.ndarray | None, lookup: Lookup
+    ) -> np.ndarray:
+        """+1 where the left item won, -1 where the right one did, 0 for a tie; or SKIPPED."""
+        words, column = self._words, self.column
+        outcome = column.map(lambda names: outcomes_of_words(words, names, NO_OUTCOME))
+        if None in self.codes:
+            outcome[column.is_missing()] = self.codes[None]
+        by_id = np.flatnonzero(outcome == NO_OUTCOME)
+        named = column.take(by_id).map(lookup)
+        outcome[by_id[named == right[by_id]]] = -1
+        outcome[by_id[named == left[by_id]]] = 1
         bad = np.flatnonzero(outcome == NO_OUTCOME)
-        _refuse_other_ties(winner, outcome, tied)
-    if len(bad):
-        _refuse_codes(winner, bad, codes, side_names)
+        if tied is not None:
+            outcome[bad[tied[bad] & column.take(bad).is_missing()]] = 0
+            bad = np.flatnonzero(outcome == NO_OUTCOME)
+            _refuse_other_ties(column, outcome, tied)
+        if len(bad):
+            self._refuse_neither(bad)
+        if self.role == "loser":
+            outcome = np.where(outcome == SKIPPED, outcome, -outcome)
+        return outcome
+
+    def _refuse_neither(self, bad: np.ndarray) -> None:
+        """Refuse entries that are no side, no tie and no code: many of them in one sentence."""
+        entries = self.column.take(bad).to_numpy().tolist()
+        self._refuse_codes(entries)
+        first, second = self.side_names
         raise bad_entries(
-            f"the winner is neither side in {plural(len(bad), 'comparison')}",
+            f"the {self.role} is neither side in {plural(len(bad), 'comparison')}",
             [
-                f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id",
+                f"write {first!r}, {second!r}, 'tie' or the {self.role}'s own id",
                 "say what these mean with " + Setting("winner_codes"),
             ],
-            {"winner": (bad, winner.take(bad).to_numpy().tolist())},
+            {self.role: (bad, entries)},
             "neither side, nor a tie",
         )
-    return outcome
+
+    def _refuse_codes(self, entries: list[Any]) -> None:
+        """Refuse many winners that are a few codes in one sentence, which says how to name them."""
+        if len(entries) <= MANY_ROWS or not all(map(is_hashable, entries)):
+            return
+        counts = Counter(None if is_missing(entry) else entry for entry in entries)
+        if len(counts) > MOST_CODES:
+            return
+        shown = (("blank" if e is None else repr(e), n) for e, n in counts.most_common())
+        found = first_few((f"{entry} ({n})" for entry, n in shown), MOST_CODES)
+        codes = unexplained_codes([entry for entry, _ in counts.most_common()], self.codes)
+        verb = "won" if self.role == "winner" else "lost"
+        raise PairscoreError(
+            f"the {self.role} is neither side in {len(entries)} of"
+            f" {plural(len(self.column), 'comparison')}: {found}",
+            f"say for each which side {verb} (left, right, tie, or skip to leave its rows out), in"
+            " place of each question mark in " + Setting("winner_codes", codes),
+        )
+
+    def refuse_possible_codes(self) -> None:
+        """Refuse winners by id if all these ids could be codes as well."""
+        refuse_possible_codes(self._entries, self._words)
+
+
+def may_be_codes(entries: Collection[Any], words: Mapping[Any, int]) -> list[Any]:
+    """Entries of winners that are ids of items, if each could be a code as well.
+
+    These are few, and a single sign each: 1 and 2, A and B, or 0 for a tie next to left and right.
+    """
+    by_id = [entry for entry in entries if entry not in words]
+    if len(by_id) > FEW_CODES:
+        return []
+    are_short = all(re.fullmatch(r"-?.", plain_id(entry)) for entry in by_id)
+    return by_id if are_short else []
+
+
+def refuse_possible_codes(entries: Collection[Any], words: Mapping[Any, int]) -> None:
+    """Refuse winners by id of which each could be a code as well; ``words`` are no ids."""
+    unclear = may_be_codes(entries, words)
+    if unclear:
+        shown = " or ".join(map(repr, unclear))
+        raise PairscoreError(
+            f"winners are told by {shown}, which may be ids of items or codes for sides and ties",
+            "if they are ids, say so with "
+            + Setting("winner_codes", dict.fromkeys(unclear, "id"))
+            + ", and if they are codes, say left, right or tie there in place of id",
+        )
 
 
 def outcomes_of_words(words: dict[Any, int], names: np.ndarray, unknown: int) -> np.ndarray:
@@ -614,31 +790,12 @@ def _refuse_other_ties(winner: Column, outcome: np.ndarray, tied: np.ndarray) ->
         raise bad_entries(what, remedy, {"winner": (bad, entries)}, why)
 
 
-def refuse_items_called(words: Collection[str], items: Items) -> None:
-    """An item may not have the name of a side or a tie."""
-    if clash := sorted(set(words) & set(map(str, items.row_of))):
-        raise PairscoreError(
-            f"{plural(len(clash), 'item', verb='is')} called {first_few(map(repr, clash))}, which"
-            " also names a side or a tie in column 'winner'; rename them."
-        )
-
-
-def side_words(winner: Column, ids: np.ndarray | None) -> dict[str, str]:
-    """Codes for winners in other words for left, right and tie, where all entries are such."""
-    entries = {str(v) for v in winner.values.tolist() if not is_missing(v)}
-    meaning = {word: side for side, words in SIDE_WORDS.items() for word in words}
-    codes = {e: meaning[e.casefold()] for e in sorted(entries) if e.casefold() in meaning}
-    names = set(map(str, [] if ids is None else ids.tolist()))
-    is_plain = len(codes) < len(entries) or entries <= {"left", "right", "tie"}
-    return {} if is_plain or names & entries else codes
-
-
 # -- codes of winners ------------------------------------------------------------------------------
 
 
 def check_codes(codes: Mapping[Any, str] | None) -> dict[Any, int]:
     """The outcome that each code of a winner stands for; a number and its text are the same."""
-    outcomes = dict(zip(WINNER_MEANINGS, (1, -1, 0, SKIPPED), strict=True))
+    outcomes = OUTCOME_OF_MEANING
     unknown = [meaning for meaning in (codes or {}).values() if meaning not in outcomes]
     if unknown:
         raise PairscoreError(
@@ -659,63 +816,16 @@ def check_codes(codes: Mapping[Any, str] | None) -> dict[Any, int]:
     return checked
 
 
-def _refuse_codes(
-    winner: Column, bad: np.ndarray, codes: dict[Any, int], side_names: tuple[str, str]
-) -> None:
-    """Refuse many winners that are a few codes in one sentence, which says how to name them."""
-    entries = winner.take(bad).to_numpy().tolist()
-    if len(bad) <= MANY_ROWS or not all(map(is_hashable, entries)):
-        return
-    counts = Counter(None if is_missing(entry) else entry for entry in entries)
-    if len(counts) > MOST_CODES:
-        return
-    shown = (("blank" if e is None else repr(e), n) for e, n in counts.most_common())
-    found = first_few((f"{entry} ({n})" for entry, n in shown), MOST_CODES)
-    raise PairscoreError(
-        f"the winner is neither side in {len(bad)} of {plural(len(winner), 'comparison')}: {found}",
-        "say what each means (left, right, tie, or skip to leave its rows out), perhaps "
-        + Setting("winner_codes", likely_codes(counts, codes, side_names)),
-    )
+def unexplained_codes(entries: Iterable[Any], known: Mapping[Any, int]) -> dict[Any, str]:
+    """Codes of winners as a setting, with ``?`` for those whose meaning has to be given.
 
+    Those that are ``known`` (from :func:`check_codes`) stay as they are.
 
-def likely_codes(
-    entries: Collection[Any],
-    known: Mapping[Any, int] | None = None,
-    sides: tuple[str, str] = ("left", "right"),
-) -> dict[Any, str]:
-    """What codes of winners mean by their words, with ``?`` for those that are no known word.
-
-    Those that are ``known`` (from :func:`check_codes`) stay as they are; ``sides`` are the names of
-    the two columns of items, as a letter or number in them says what A and B, or 1 and 2, mean.
-
-    >>> likely_codes(["gleich", "A", "B", "x"])
-    {'A': 'left', 'B': 'right', 'gleich': 'tie', 'x': '?'}
+    >>> unexplained_codes(["gleich", None, "A"], {"gleich": 0})
+    {'gleich': 'tie', None: 'skip', 'A': '?'}
     """
-    by_outcome = dict(zip((1, -1, 0, SKIPPED), WINNER_MEANINGS, strict=True))
-    texts = {code: outcome for code, outcome in (known or {}).items() if isinstance(code, str)}
-    meant = {code: by_outcome[outcome] for code, outcome in texts.items() if code}
-    words = {str(e).strip().casefold() for e in entries if not is_missing(e)}
-    marks = _marks(words, sides) | {sides[0].casefold(): "left", sides[1].casefold(): "right"}
-    for e in entries:
-        meant[e] = "skip" if is_missing(e) else _meaning(str(e).strip().casefold(), marks)
-    return dict(sorted(meant.items(), key=lambda code: (*WINNER_MEANINGS, "?").index(code[1])))
-
-
-def _marks(words: Collection[str], sides: tuple[str, str]) -> dict[str, str]:
-    """What A, B, 1 and 2 mean where the names of the sides, or other numbers, say or hide it."""
-    first, second = {"a", "1"}, {"b", "2"}
-    left, right = (
-        {*re.findall(r"[^\W\d_]+|[0-9]+", name.casefold())} & (first | second) for name in sides
-    )
-    marks = dict.fromkeys(left - right, "left") | dict.fromkeys(right - left, "right")
-    numbers = {word for word in words if re.fullmatch(r"[+-]?[0-9.]+", word)}
-    if not (left <= first and right <= second):
-        return dict.fromkeys(first | second, "?") | marks
-    return (dict.fromkeys("12", "?") if numbers - {"1", "2"} else {}) | marks
-
-
-def _meaning(word: str, marks: Mapping[str, str]) -> str:
-    """The meaning of a word for a winner; numbers other than 1 and 2 may mean anything."""
-    if word in marks or word in ("0", "-1"):
-        return marks.get(word, "?")
-    return next((meaning for meaning, words in WINNER_WORDS.items() if word in words), "?")
+    meaning = {outcome: word for word, outcome in OUTCOME_OF_MEANING.items()}
+    codes = {code: meaning[of] for code, of in known.items() if isinstance(code, str) and code}
+    for entry in entries:
+        codes.setdefault(entry, "skip" if entry is None else "?")
+    return codes

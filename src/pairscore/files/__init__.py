@@ -13,8 +13,7 @@ Start with ``tables``, which has ``read_table``.
     sql             DuckDB that installs nothing, and quoting for its statements
     tables          tables in DuckDB, from any file, and as arrays
     faults          all bad rows of files at once, by their lines
-    column_words    words that columns of comparisons are called by
-    find_columns    columns found by what is in them
+    find_columns    sides found by their entries, and what is asked
     text_columns    what columns of text hold: dates, labels, ids, possible categories
     choose_sheets   which sheets of workbooks are read
     study           items and comparisons of a command, checked once, with all faults of both

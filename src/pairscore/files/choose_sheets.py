@@ -1,23 +1,24 @@
 """Which sheets of workbooks are read: one with the items, and all that have comparisons.
 
+Comparisons are in sheets with columns that were named, or are called left, right, winner or loser.
 Sheets that have the same columns belong together, whatever the columns are called: one for each
 judge. What is not read is said before anything else.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pairscore.data.vote_columns import SIDES, VoteColumns, plain_name, split_names
+from pairscore.data.votes import NO_SIDES
 from pairscore.display import did_you_mean, first_few
 from pairscore.errors import PairscoreError
-from pairscore.files.column_words import are_twins, role_of
 from pairscore.files.source import Kept, table_kind
 from pairscore.files.workbooks import column_names, open_workbook, sheets_of
 from pairscore.messages import Piece, Setting, Text
 
-ROLES = ("left", "right", "winner", "loser", "worse")
+ROLES = (*SIDES, *NO_SIDES)
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ def choose_sheets(
     votes_files: Sequence[Any],
     named: Sequence[str],
     say: Callable[[Piece], None],
+    columns: VoteColumns | None = None,
 ) -> ChosenSheets:
     """The sheets to read of the files of a study.
 
@@ -52,10 +54,13 @@ def choose_sheets(
         of the items (or nothing) first, count where a workbook has them.
     say
         Told which sheets are read and which are not, unless the user has named them.
+    columns : VoteColumns or None
+        The columns of comparisons that were named.
     """
     given = [name for name in named if not isinstance(name, Kept)]
     kept = [name for name in named if isinstance(name, Kept)]
-    of_items = _book(items_file)
+    columns = columns or VoteColumns()
+    of_items = _book(items_file, columns)
     first, rest = ([*given[:1]], given[1:]) if of_items else ([], given)
     if of_items and not first and kept and kept[0] in of_items.sheets:
         first = [str(kept[0])]
@@ -70,7 +75,7 @@ def choose_sheets(
         of_both = [sheet for sheet in of_items.sheets if sheet != items]
         votes += [(items_file, sheet) for sheet in sheets_with_comparisons(of_items, of_both)]
     for file in votes_files:
-        book = of_items if file is both and of_items else _book(file)
+        book = of_items if file is both and of_items else _book(file, columns)
         if book is None:
             votes.append((file, None))
             continue
@@ -90,16 +95,10 @@ def choose_sheets(
     return ChosenSheets(items, votes, rest)
 
 
-def are_all_comparisons(file: Any) -> bool:
+def are_all_comparisons(file: Any, columns: VoteColumns) -> bool:
     """Whether a workbook has comparisons alone: every sheet with a table has columns for them."""
-    book = _book(file)
-    if book is None or not book.sheets:
-        return False
-    if all(_has_pairs(names) for names in book.names.values()):
-        return True
-    _, twins, _ = _signs(book, book.sheets[0], book.sheets)
-    are_alike = len(sheets_with_comparisons(book, book.sheets)) == len(book.sheets)
-    return twins and are_alike and len(book.sheets) > 1
+    book = _book(file, columns)
+    return book is not None and bool(book.sheets) and all(map(book.has_pairs, book.sheets))
 
 
 @dataclass(frozen=True)
@@ -109,18 +108,33 @@ class _Book:
     file: str
     names: dict[str, list[str]]
     all_sheets: list[str]
+    role_of: dict[str, str]  # of columns that were named
 
     @property
     def sheets(self) -> list[str]:
         return [*self.names]
 
+    def of_pairs(self, sheet: str) -> list[str]:
+        """The columns of a sheet that say who was compared and who won, by their names."""
+        return [name for name in self.names[sheet] if self._role(name) in ROLES]
 
-def _book(file: Any) -> _Book | None:
+    def has_pairs(self, sheet: str) -> bool:
+        """Whether a sheet has comparisons by the names of its columns: two sides, or who won."""
+        roles = [self._role(name) for name in self.of_pairs(sheet)]
+        return len(roles) > 1 or any(role in NO_SIDES for role in roles)
+
+    def _role(self, name: str) -> str:
+        return self.role_of.get(name, plain_name(name))
+
+
+def _book(file: Any, columns: VoteColumns) -> _Book | None:
     if not file or table_kind(file) != "workbook":
         return None
     book = open_workbook(Path(file), str(file))
     names = {sheet: column_names(book, sheet) for sheet in sheets_of(book)}
-    return _Book(str(file), names, list(book.sheet_names))
+    known = {**columns.kept, **columns.named}
+    roles = {one: role for role, name in known.items() for one in (name, *split_names(name))}
+    return _Book(str(file), names, list(book.sheet_names), roles)
 
 
 def _named_sheets(
@@ -135,7 +149,10 @@ def _named_sheets(
 
 def _refuse_absent(named: Sequence[str], files: Sequence[Any]) -> None:
     """Each named sheet must be in one of several workbooks; of one, the reader says it."""
-    books = [book for file in files if (book := _book(file)) is not None] if named else []
+    if not named:
+        return
+    found = [_book(file, VoteColumns()) for file in files]
+    books = [book for book in found if book is not None]
     known = [sheet for book in books for sheet in book.all_sheets]
     for name in named:
         if len(books) > 1 and name not in known:
@@ -147,16 +164,8 @@ def _refuse_absent(named: Sequence[str], files: Sequence[Any]) -> None:
 
 def _has_comparisons(book: _Book) -> bool:
     """Whether some sheets of a workbook, and not all, have columns that say who won."""
-    told = [_has_pairs(names) for names in book.names.values()]
+    told = [book.has_pairs(sheet) for sheet in book.sheets]
     return any(told) and not all(told)
-
-
-def _has_pairs(names: Sequence[str]) -> bool:
-    """Whether columns are called as those of comparisons, or two are alike (Patient A, Patient B)
-    and another says who won (Worse wound).
-    """
-    twins = any(are_twins(*pair) for pair in combinations(names, 2))
-    return says_who_won(names) or (twins and any(role_of(name, ROLES) for name in names))
 
 
 def _sheet_of_items(book: _Book, has_comparisons: bool) -> str:
@@ -188,20 +197,18 @@ def sheets_with_comparisons(book: _Book, sheets: Sequence[str]) -> list[str]:
     return _alike(book, first, sheets)
 
 
-def _signs(book: _Book, sheet: str, sheets: Sequence[str]) -> tuple[bool, bool, bool]:
-    """Whether a sheet has comparisons, by the surest sign first: columns that are called so (left,
-    winner), two that differ in a number or letter (Case 1, Case 2), other sheets with the same.
+def _signs(book: _Book, sheet: str, sheets: Sequence[str]) -> tuple[int, bool]:
+    """Whether a sheet has comparisons, by the surest sign first: columns that were named or are
+    called so (left, winner), other sheets with the same columns.
     """
-    names = book.names[sheet]
-    twins = any(are_twins(*pair) for pair in combinations(names, 2))
-    return says_who_won(names), twins, len(_alike(book, sheet, sheets)) > 1
+    return len(book.of_pairs(sheet)), len(_alike(book, sheet, sheets)) > 1
 
 
 def _alike(book: _Book, sheet: str, sheets: Sequence[str]) -> list[str]:
     """The sheets that have the columns of this one, or those of them that say who won."""
     mine = _plain(book.names[sheet])
-    core = _plain(name for name in book.names[sheet] if role_of(name, ROLES))
-    is_told = says_who_won(book.names[sheet])
+    core = _plain(book.of_pairs(sheet))
+    is_told = len(core) > 2
 
     def is_alike(other: str) -> bool:
         names = _plain(book.names[other])
@@ -212,12 +219,7 @@ def _alike(book: _Book, sheet: str, sheets: Sequence[str]) -> list[str]:
 
 
 def _plain(names: Any) -> set[str]:
-    return {name.strip().casefold() for name in names if name.strip()}
-
-
-def says_who_won(names: Collection[str]) -> bool:
-    """Whether the names of columns are those of comparisons."""
-    return sum(any(role_of(name, [role]) for name in names) for role in ROLES) > 1
+    return {plain_name(name) for name in names} - {""}
 
 
 class _Note(NamedTuple):

@@ -12,6 +12,7 @@ from pairscore.data.find_ids import (
     FaultyIdsError,
     IdsUnclearError,
     find_id_column,
+    find_rows,
     found_words,
     id_settings,
     most_faults,
@@ -19,24 +20,31 @@ from pairscore.data.find_ids import (
 )
 from pairscore.data.items import Items, plain_id
 from pairscore.data.recipe import Recipe, item_columns, make_recipe, recipe_of
-from pairscore.data.tables import Column, Columns, Frame, is_missing
-from pairscore.data.vote_columns import SIDES, VOTE_ROLES, VoteColumns, winner_for_loser
-from pairscore.data.votes import LAYOUTS, SKIPPED, Votes, check_codes, read_votes, side_words
+from pairscore.data.tables import Column, Columns, is_missing
+from pairscore.data.vote_columns import NAMED_ROLES, VoteColumns, VoteRoles
+from pairscore.data.votes import (
+    LAYOUTS,
+    NO_SIDES,
+    SKIPPED,
+    Layout,
+    Votes,
+    check_codes,
+    read_votes,
+)
 from pairscore.display import did_you_mean, first_few, plural
 from pairscore.errors import BadEntriesError, BadRowsError, EmptyColumnsError, PairscoreError
 from pairscore.files.choose_sheets import choose_sheets
 from pairscore.files.faults import BadFilesError, SeveralFaultsError, all_faults, locate_faults
 from pairscore.files.find_columns import (
-    Found,
+    ColumnsUnclearError,
+    FoundSides,
     Rows,
     Texts,
-    WinnerUnclearError,
     as_texts,
-    find_columns,
+    find_sides,
     id_columns,
-    missing_columns,
     point_out_forms,
-    tell_who_won,
+    unclear_columns,
 )
 from pairscore.files.source import Kept, table_kind
 from pairscore.files.sql import open_database
@@ -171,25 +179,40 @@ class ItemColumns:
 class OpenPairColumns(VoteColumns):
     """The columns of pairs that nobody has compared: as comparisons, without a winner."""
 
-    def choose(self, names: list[str], lists: list[str]) -> Collection[str]:
-        """The columns to read, of all ``names`` of a table; a winner is none of them."""
-        self.refuse_absent(names)
-        named = self.named_in(names)
-        known = {*named, *({*names} - {*named.values()})}  # a column may be named as it is called
-        if not any(known >= {*sides} for sides in LAYOUTS):
+    def roles(self, names: Collection[str], lists: Collection[str] = ()) -> VoteRoles:
+        """The role of each column; a winner has none."""
+        named, kept = (
+            {role: name for role, name in of.items() if role not in NO_SIDES}
+            for of in (self.named, self.kept)
+        )
+        roles = VoteColumns(named, self.context, kept).roles(names, lists)
+        sides = next((two for two in LAYOUTS if {*two} <= {*roles.columns}), None)
+        if sides is None:
             raise PairscoreError(
                 f"the pairs have columns {first_few(map(repr, names), 8)}; they need left and right"
                 " with the ids of two items",
                 "name those with other names: " + Setting("left") + ", " + Setting("right"),
             )
-        chosen = super().choose([*names, *({"winner"} - {*names})], lists)
-        return {*chosen} - {"winner", "tie"}
+        columns = {role: of for role, of in roles.columns.items() if role not in (*NO_SIDES, "tie")}
+        return replace(roles, columns=columns, layout=Layout(sides, "winner"))
 
-    def rename(self, votes: Frame, ids: np.ndarray | None = None) -> Columns:
-        """The pairs under the names that pairscore knows, as if left had won."""
-        columns = dict(super().rename(votes, ids))
-        left = next(name for name in ("left", *SIDES) if name in columns)
-        return Columns({**columns, "winner": columns[left]}, from_file=True)
+
+@dataclass
+class VoteChoice:
+    """Chooses which columns of a file of comparisons are read, and keeps the role of each."""
+
+    columns: VoteColumns
+    roles: VoteRoles = field(default_factory=lambda: VoteRoles({}, None))
+
+    @property
+    def identifiers(self) -> Collection[str]:
+        """The columns that are read as exact text."""
+        return self.columns.identifiers
+
+    def choose(self, names: list[str], lists: list[str]) -> Collection[str]:
+        """The columns to read, of all ``names`` of a table."""
+        self.roles = self.columns.roles(names, lists)
+        return self.roles.read or {*names[:1]}
 
 
 # -- comparisons under known names -----------------------------------------------------------------
@@ -211,10 +234,6 @@ class VoteRules:
         return replace(read, self_pairs=self.self_pairs)
 
 
-class NoLayoutError(PairscoreError):
-    """No columns of the comparisons say who was compared and who won."""
-
-
 @dataclass(frozen=True)
 class VoteRows:
     """The comparisons of a file under the names that pairscore knows, one row for each.
@@ -224,35 +243,45 @@ class VoteRows:
     """
 
     table: Columns
-    named: dict[str, str]
-    judges: tuple[str, ...] = ()
+    roles: VoteRoles
     origin: np.ndarray | None = None
     judge: np.ndarray | None = None
 
     @classmethod
     def of(
         cls,
-        columns: VoteColumns,
+        roles: VoteRoles,
         rows: Columns,
         ids: np.ndarray | None,
         say: Callable[[Piece], None],
     ) -> "VoteRows":
-        named = columns.named_in(rows.columns)
-        roles = {*columns.roles(rows.columns), *(["winner"] if columns.judges else [])}
-        if not tell_who_won(roles):
-            raise NoLayoutError("no columns say who was compared")
-        table = columns.rename(rows, ids)
-        if "winner" not in roles:
-            table = winner_for_loser(table, named.get("loser", "loser"))
-            say(f"{named.get('loser', 'loser')!r} names the loser: the other side won.")
+        table = roles.rename(rows)
+        if roles.layout is not None and roles.layout.told == "loser":
+            say(f"{roles.columns['loser']!r} names the loser: the other side won.")
         point_out_forms(table, ids, say)
-        if not columns.judges:
-            return cls(table, named)
-        table, origin, judge = one_row_per_vote(table, columns.judges)
-        empty = len(rows) * len(columns.judges) - len(table)
+        if not roles.judges:
+            return cls(table, roles)
+        table, origin, judge = one_row_per_vote(table, roles.judges)
+        empty = len(rows) * len(roles.judges) - len(table)
+        said = first_few(map(repr, roles.judges))
+        say(f"each of {said} has the winners by one judge.")
         if empty:
             say(f"{plural(empty, 'empty cell')} left out: no comparison by that judge.")
-        return cls(table, named, columns.judges, origin, judge)
+        return cls(table, roles, origin, judge)
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The columns that are not called as their role, which a model keeps."""
+        names = self.roles.names.items()
+        return {role: name for role, name in names if role in NAMED_ROLES and role != name}
+
+    @property
+    def _told(self) -> Column | None:
+        """Who won, or who lost, where there are sides; else None."""
+        layout = self.roles.layout
+        if layout is None or not layout.has_sides:
+            return None
+        return self.table.get_column(layout.told)
 
     def with_judges(
         self, stored: JoinedTables, say: Callable[[Piece], None], needed: bool | None = None
@@ -270,41 +299,24 @@ class VoteRows:
         judge = np.repeat(np.array(names, dtype=object), stored.lengths)
         return replace(self, table=Columns({**self.table, "judge": judge}, from_file=True))
 
-    def rules(
-        self, rules: VoteRules, ids: np.ndarray | None, say: Callable[[Piece], None]
-    ) -> VoteRules:
-        """The rules, with codes for words that can only mean left, right or tie."""
-        if {*LAYOUTS[0]} <= {*self.named}:
-            rules = replace(rules, side_names=(self.named["left"], self.named["right"]))
-        if rules.winner_codes or "loser" in self.table.columns:
-            self._say_skipped(rules.winner_codes or {}, say)
-            return self._without_blanks(rules, say)
-        codes = side_words(self.table.get_column("winner"), ids)
-        other = {code: side for code, side in codes.items() if code.casefold() != side}
-        if other:
-            said = ", ".join(f"{code!r} means {side}" for code, side in other.items())
-            say(f"in the column of winners, {said}.")
-        return self._without_blanks(replace(rules, winner_codes=codes or None), say)
-
-    def _without_blanks(self, rules: VoteRules, say: Callable[[Piece], None]) -> VoteRules:
-        """The rules, with rows that have no winner left out: comparisons that were not made."""
-        blank = self.table.get_column("winner").is_missing()
-        codes, names = rules.winner_codes or {}, {*self.table.columns}
-        has_sides = any({*sides} <= names for sides in LAYOUTS)
-        if not blank.any() or not has_sides or "tie" in names or None in check_codes(codes):
-            return rules
-        if blank.all():
-            name = self.named.get("winner", "winner")
-            raise PairscoreError(f"the column {name!r} is empty: no comparison has a winner yet.")
-        say(f"{blank.sum()} of {plural(len(blank), 'comparison')} left out: no winner is given.")
-        return replace(rules, winner_codes={**codes, None: "skip"})
-
-    def _say_skipped(self, winner_codes: Mapping[Any, str], say: Callable[[Piece], None]) -> None:
-        """Count the rows that codes leave out."""
-        skipped = self._skipped(winner_codes)
+    def rules(self, rules: VoteRules, say: Callable[[Piece], None]) -> VoteRules:
+        """The rules with the names of the sides, and without rows that have no winner."""
+        rules = replace(rules, side_names=self.roles.side_names)
+        skipped = self._skipped(rules.winner_codes or {})
         if skipped is not None and skipped.any():
             number = plural(len(skipped), "comparison")
             say(f"{skipped.sum()} of {number} left out, as the winner codes say.")
+        codes, told = rules.winner_codes or {}, self._told
+        if told is None or "tie" in self.table.columns or None in check_codes(codes):
+            return rules
+        blank = told.is_missing()
+        if not blank.any():
+            return rules
+        if blank.all():
+            names = first_few(map(repr, self.roles.told))
+            raise PairscoreError(f"the column {names} is empty: no comparison has a winner yet.")
+        say(f"{blank.sum()} of {plural(len(blank), 'comparison')} left out: no winner is given.")
+        return replace(rules, winner_codes={**codes, None: "skip"})
 
     def part_of_rows(self, stored: JoinedTables, rules: VoteRules) -> np.ndarray:
         """Which of the stored tables each comparison came from, without those left out."""
@@ -315,16 +327,18 @@ class VoteRows:
 
     def _skipped(self, winner_codes: Mapping[Any, str]) -> np.ndarray | None:
         """Mask of the rows that codes leave out; None if there are no such codes."""
-        codes = check_codes(winner_codes)
-        if SKIPPED not in codes.values() or "winner" not in self.table.columns:
+        codes, told = check_codes(winner_codes), self._told
+        if SKIPPED not in codes.values() or told is None:
             return None
-        won = self.table.get_column("winner").to_numpy().tolist()
+        won = told.to_numpy().tolist()
         return np.array([codes.get(None if is_missing(v) else v) == SKIPPED for v in won])
 
     def located(self, faults: list[BadEntriesError], stored: JoinedTables) -> BadFilesError:
         """The faults by the lines and columns of the files."""
         faults = [self._in_file(fault) for fault in faults]
-        located = [locate_faults(some, part, self.named) for part, some in stored.by_part(faults)]
+        located = [
+            locate_faults(some, part, self.roles.columns) for part, some in stored.by_part(faults)
+        ]
         return BadFilesError([one for file in located for one in file.errors])
 
     def _in_file(self, fault: BadEntriesError) -> BadEntriesError:
@@ -388,7 +402,8 @@ def read_study(items_file: Any, votes_file: Any, **settings: Any) -> StudyInput:
         except PairscoreError as error:
             # a column without any value is left out where the user lets the command choose
             is_second = refusal is not None and not isinstance(error, EmptyColumnsError)
-            also += _in_short(error) if is_second else []
+            were_listed = isinstance(refusal, BadFilesError)
+            also += (_in_short(error) if were_listed else [error]) if is_second else []
             refusal = error if refusal is None else refusal
             more = {} if "-" in map(str, (items_file, votes_file)) else _assumed(error, settings)
             if more:
@@ -420,8 +435,10 @@ def _assumed(error: PairscoreError, settings: Mapping[str, Any]) -> dict[str, An
         is_new = words and not words <= {*settings.get("na", ())}
         all_words = all(one.words for one in error.errors)
         return {"na": [*settings.get("na", ()), *sorted(words)]} if is_new and all_words else {}
-    if isinstance(error, WinnerUnclearError) and error.column:
-        return {"vote_columns": {**(settings.get("vote_columns") or {}), "winner": error.column}}
+    if isinstance(error, ColumnsUnclearError):
+        given = settings.get("vote_columns") or {}
+        is_new = bool(error.likely) and not {*error.likely.items()} <= {*given.items()}
+        return {"vote_columns": {**given, **error.likely}} if is_new else {}
     return {}
 
 
@@ -445,8 +462,8 @@ def _read_study(
 ) -> StudyInput:
     """Read items and comparisons from files; columns that neither needs may hold anything.
 
-    Columns that are not called as expected are found by what is in them, where there is only one
-    way to understand the files, and ``say`` is told.
+    The sides of the comparisons and the ids of the items are found by what is in the columns, where
+    there is only one way to understand the files, and ``say`` is told.
 
     Parameters
     ----------
@@ -480,10 +497,10 @@ def _read_study(
             " them."
         )
     items = ItemColumns(columns or {}, recipe, id_is_optional, group)
-    votes = VoteColumns.of(vote_columns, context, kept_columns)
+    votes = VoteChoice(VoteColumns.of(vote_columns, context, kept_columns))
     reading["say"] = say = once(say)
     with ExitStack() as stack:
-        sheets = choose_sheets(items_file, votes_files, sheet, say)
+        sheets = choose_sheets(items_file, votes_files, sheet, say, votes.columns)
         chosen: list[Any] = [(items_file, items, sheets.items)]
         chosen += [(file, votes, one) for file, one in sheets.votes]
         table, *of_votes = _open_tables(stack, chosen, reading)
@@ -499,30 +516,24 @@ class _Reader:
 
     files: tuple[StoredTable, JoinedTables]
     items: ItemColumns
-    votes: VoteColumns
+    votes: VoteChoice
     rules: VoteRules
     say: Callable[[Piece], None]
 
     def read(self) -> StudyInput:
-        """The study; with columns found by what is in them where those expected do not do."""
-        try:
-            return self._read()
-        except IdsUnclearError:
-            raise
-        except PairscoreError as error:
-            other = self._with_found_columns(error)
-            if other is None:
-                raise
-            return other._read()
+        """The study; with sides found by what is in them where no columns are called so."""
+        return (self._with_found_sides() if self.votes.roles.layout is None else self)._read()
 
     def _read(self) -> StudyInput:
         table, rows = (file.read() for file in self.files)
         recipe, left_out = self.items.make_recipe(table)
         ids = recipe.ids(table)
-        votes = VoteRows.of(self.votes, rows, ids, self.say).with_judges(self.files[1], self.say)
+        votes = VoteRows.of(self.votes.roles, rows, ids, self.say)
+        votes = votes.with_judges(self.files[1], self.say)
         if recipe.id is None and (id := self._find_id(table, votes.table)) is not None:
             return self._with_id(id)._read()
-        rules = votes.rules(self.rules, ids, self.say)
+        self._refuse_other_ids(recipe, ids, votes.table)
+        rules = votes.rules(self.rules, self.say)
         try:
             study, complete = _read_complete(recipe, table, votes.table, rules)
         except BadEntriesError as error:
@@ -534,7 +545,7 @@ class _Reader:
         groups = None if self.items.group is None else table[self.items.group][complete]
         point_out_cases(recipe.categorical, votes.table, self.say)
         names: dict[str, Any] = {**kinds_of_text(table, left_out), "nested": self.items.nested}
-        names |= {"vote_columns": votes.named, "unused": self.votes.unused, "groups": groups}
+        names |= {"vote_columns": votes.named, "unused": [*votes.roles.unused], "groups": groups}
         study = replace(study, **names)
         if recipe.id is None and self.items.recipe is None:
             self.say(known_by_row(study.votes, study.items, table))
@@ -542,55 +553,68 @@ class _Reader:
 
     def _find_id(self, table: Columns, votes: Columns) -> str | None:
         """The column of ids of items that have none called so; those of a model have features."""
-        settings = id_settings(self.items.settings)
+        names = names_in(votes)
+        settings: dict[str, Any] = id_settings(self.items.settings)
         if self.items.recipe is not None:
             table = self.files[0].read_texts()
             settings = {"features": self.items.recipe.sources}
         try:
-            return find_id_column(table, names_in(votes), by_text=True, **settings)
+            found = find_id_column(table, names, by_text=True, **settings)
+            if found is not None or self.items.recipe is not None:
+                return found
+            exact = with_zeros_in_front(table, self.files[0].read_texts())
+            return find_id_column(exact, names, by_text=True, **settings)
         except FaultyIdsError as error:
             return error.column  # as ids, they are refused with their lines
+
+    def _refuse_other_ids(self, recipe: Recipe, ids: np.ndarray | None, votes: Columns) -> None:
+        """Refuse a column of ids that the comparisons do not name, where another one has them."""
+        if ids is None or self.items.recipe is not None:
+            return
+        names = names_in(votes)
+        rows = np.concatenate(find_rows(ids, len(ids), names, by_text=True))
+        if len(rows) == 0 or np.any(rows >= 0):
+            return
+        settings = id_settings(self.items.settings)
+        try:
+            found = find_id_column(self.files[0].read_texts(), names, by_text=True, **settings)
+        except (FaultyIdsError, IdsUnclearError):
+            return
+        if found is not None:
+            raise PairscoreError(
+                f"no item that the comparisons name is in the column {recipe.id!r} of the items,"
+                f" and {found!r} has them",
+                "say " + Setting("id", found),
+            )
 
     def _with_id(self, id: str) -> "_Reader":
         """A reader of the same files with the ids of the items in this column."""
         self.say(f"{self.files[0].source.shown!r}: {found_words(id)}.")
         return self._again(self.items.with_id(id), self.votes)
 
-    def _again(self, items: ItemColumns, votes: VoteColumns) -> "_Reader":
+    def _again(self, items: ItemColumns, votes: VoteChoice) -> "_Reader":
         files = (
             self.files[0].again(items.identifiers, items.choose),
             self.files[1].again(votes.identifiers, votes.choose),
         )
         return replace(self, files=files, items=items, votes=votes)
 
-    def _with_found_columns(self, error: PairscoreError) -> "_Reader | None":
-        """A reader of other columns, or the sentence that says what is missing."""
-        if isinstance(error, BadRowsError):
-            return None
+    def _with_found_sides(self) -> "_Reader":
+        """A reader of the columns that have the sides, or the question which these are."""
         texts = [as_texts(file.read_texts()) for file in self.files]
-        roles, codes = self.votes.roles([*texts[1]]), set(map(str, self.rules.winner_codes or {}))
-        ids, expected = self._ids(texts[0]), self._id(texts[0])
-        found = find_columns(ids, texts[1], roles, codes, expected)
-        if (
-            found is None
-            and (likely := self._ids(texts[0], most_faults(len(next(iter(texts[0].values()))))))
-            != ids
-        ):
-            found = find_columns(likely, texts[1], roles, codes, expected)
-        if found is None or not found.is_complete:
+        roles, codes = self.votes.roles, self.rules.winner_codes
+        expected, ids = self._id(texts[0]), self._ids(texts[0])
+        found = find_sides(ids, texts[1], roles, codes, expected)
+        n_items = len(next(iter(texts[0].values()), ()))
+        likely = self._ids(texts[0], most_faults(n_items))
+        if found is None and likely != ids:
+            found = find_sides(likely, texts[1], roles, codes, expected)
+        if found is None:
             self._refuse_swapped(texts)
-            if isinstance(error, NoLayoutError):
-                raise missing_columns(texts[1], found, ids) from error
-            return None
-        if found.id == expected and found.named == roles and not found.judges:
-            return None
-        return self._reader_of(found, roles, expected)
-
-    def _reader_of(self, found: Found, roles: dict[str, str], expected: str | None) -> "_Reader":
-        words = found.in_words(roles)
-        if words:
-            self.say(f"{self.files[1].shown!r}: {words}, by what is in the columns.")
-        items, votes = self.items, replace(self.votes, named=found.named, judges=found.judges)
+        if found is None or not found.is_told:
+            raise unclear_columns(texts[1], roles, found, ids)
+        votes = with_sides(self.votes, found, self.files[1].shown, self.say)
+        items = self.items
         if found.id is not None and found.id != expected:
             self.say(f"{self.files[0].source.shown!r}: {found_words(found.id)}.")
             items = items.with_id(found.id)
@@ -618,16 +642,42 @@ class _Reader:
         return first | ids | ({} if first else {None: {str(row): row for row in range(n_items)}})
 
     def _refuse_swapped(self, texts: list[Texts]) -> None:
-        roles = {role: role for role in VOTE_ROLES if role in texts[0]}
+        """Refuse files in the wrong order: the first has the comparisons of items in the second."""
         try:
-            other = find_columns(id_columns(texts[1]), texts[0], roles, ())
+            other = find_sides(id_columns(texts[1]), texts[0], VoteRoles({}, None))
         except IdsUnclearError:
             return
-        if other is not None and (other.is_complete or other.unclear):
+        if other is not None:
             items, votes = self.files[0].source.shown, self.files[1].shown
-            raise PairscoreError(
-                f"{items!r} has the comparisons, and {votes!r} the items; give the items first."
-            )
+            of_items, _, sheet = items.rpartition(", sheet ")
+            others = [part.source.shown.rpartition(", sheet ") for part in self.files[1].parts]
+            remedy: Piece = "give the items first"
+            if of_items and others[0][0] == of_items:
+                remedy = "give the items first: " + Setting("sheet", [others[0][2], sheet])
+            raise PairscoreError(f"{items!r} has the comparisons, and {votes!r} the items", remedy)
+
+
+def with_sides(
+    votes: VoteChoice, found: FoundSides, shown: str, say: Callable[[Piece], None]
+) -> VoteChoice:
+    """The same columns with the two that were found as sides, which is said."""
+    left, right = found.pair
+    say(f"{shown!r}: left is {left!r}, right is {right!r}, by what is in the columns.")
+    named = {role: name for role, name in votes.roles.names.items() if role in NAMED_ROLES}
+    columns = replace(votes.columns, named={**named, "left": left, "right": right})
+    return VoteChoice(columns)
+
+
+def with_zeros_in_front(table: Columns, texts: Columns) -> Columns:
+    """A table with exact text in place of numbers such as 007, which may be ids."""
+    exact = {
+        name: texts.get_column(name)
+        for name in table.columns
+        if name in texts
+        and table[name].dtype.kind == "f"
+        and all(isinstance(entry, str) and entry.isdecimal() for entry in texts[name].tolist())
+    }
+    return Columns({**dict(table), **exact}, from_file=True) if exact else table
 
 
 def _read_complete(
@@ -710,42 +760,38 @@ def read_new_parts(
     files and sheets stand for them: if they are several, always (True), or never (False).
     """
     files = votes_files if isinstance(votes_files, list | tuple) else [votes_files]
-    columns = VoteColumns.of(vote_columns, context, kept_columns)
+    columns = VoteChoice(VoteColumns.of(vote_columns, context, kept_columns))
     rules, say = VoteRules(self_pairs, 0, context, winner_codes), once(say)
     with ExitStack() as stack:
-        chosen = choose_sheets(None, files, sheet, say)
+        chosen = choose_sheets(None, files, sheet, say, columns.columns)
         tables: list[Any] = [(file, columns, one) for file, one in chosen.votes]
         stored = JoinedTables(_open_tables(stack, tables, reading | {"say": say}))
-        try:
-            return _read_new_votes(stored, items, columns, rules, judges, say)
-        except NoLayoutError as error:
+        if columns.roles.layout is None:
             texts = as_texts(stored.read_texts())
-            roles, codes = columns.roles(texts), set(map(str, winner_codes or {}))
             names = [] if items is None else items.names
             ids: dict[str | None, Rows] = {
                 "id": {plain_id(name): row for row, name in enumerate(names)}
             }
-            found = find_columns(ids, texts, roles, codes)
-            if found is None or not found.is_complete:
-                raise missing_columns(texts, found, ids) from error
-            columns = replace(columns, named=found.named, judges=found.judges)
-            say(f"{stored.shown!r}: {found.in_words(roles)}, by what is in the columns.")
+            found = find_sides(ids, texts, columns.roles, winner_codes)
+            if found is None or not found.is_told:
+                raise unclear_columns(texts, columns.roles, found, ids)
+            columns = with_sides(columns, found, stored.shown, say)
             stored = stored.again(columns.identifiers, columns.choose)
-            return _read_new_votes(stored, items, columns, rules, judges, say)
+        return _read_new_votes(stored, items, columns.roles, rules, judges, say)
 
 
 def _read_new_votes(
     stored: JoinedTables,
     items: Items | None,
-    columns: VoteColumns,
+    roles: VoteRoles,
     rules: VoteRules,
     judges: bool | None,
     say: Callable[[Piece], None],
 ) -> tuple[Comparisons, dict[str, np.ndarray]]:
-    votes = VoteRows.of(columns, stored.read(), None if items is None else items.ids, say)
+    votes = VoteRows.of(roles, stored.read(), None if items is None else items.ids, say)
     votes = votes.with_judges(stored, say, judges)
     items = items_of_votes(votes.table) if items is None else items
-    rules = votes.rules(rules, items.ids, say)
+    rules = votes.rules(rules, say)
     try:
         data = Comparisons.of(items, rules.read(votes.table, items))
     except BadEntriesError as error:
@@ -767,16 +813,19 @@ def read_pairs(
     **reading: Any,
 ) -> Comparisons:
     """Pairs from a file that have no winner, or one that does not count; see ``from_pairs``."""
-    columns = OpenPairColumns.of(vote_columns, context, kept_columns)
-    rules = VoteRules("refuse", 0, context)
-    reading["sheet"] = _one_sheet(pairs_file, sheet, say)
+    columns = VoteChoice(OpenPairColumns.of(vote_columns, context, kept_columns))
+    # as if left had won
+    rules = VoteRules("refuse", 0, context, {"left": "left"})
+    reading["sheet"] = _one_sheet(pairs_file, sheet, say, columns.columns)
     with _open_table(pairs_file, columns, say=say, **reading) as stored:
-        rows = columns.rename(stored.read(), items.ids)
+        pairs = columns.roles.rename(stored.read())
+        winner = np.full(len(pairs), "left", dtype=object)
+        rows = Columns({**pairs, "winner": winner}, from_file=True)
         try:
             return Comparisons.of(items, rules.read(rows, items))
         except BadEntriesError as error:
             faults = all_faults(lambda some: rules.read(some, items), rows)
-            raise locate_faults(faults, stored, columns.named_in(rows.columns)) from error
+            raise locate_faults(faults, stored, columns.roles.columns) from error
 
 
 def read_new_items(items_file: Any, fit: Any, id: str | None = None, **reading: Any) -> Items:
@@ -802,32 +851,38 @@ def find_id_for_pairs(
     """The column of ids of new items, by the pairs, where the model does not know which it is."""
     recipe = recipe_of(fit)
     needed = ItemColumns(recipe=recipe, id_is_optional=True)
-    columns = OpenPairColumns.of(vote_columns, context, kept_columns)
+    columns = VoteChoice(OpenPairColumns.of(vote_columns, context, kept_columns))
     with ExitStack() as stack:
         table, pairs = _open_tables(
             stack,
             [
                 (items_file, needed, first_sheet(sheet)),
-                (pairs_file, columns, _one_sheet(pairs_file, sheet, lambda text: None)),
+                (
+                    pairs_file,
+                    columns,
+                    _one_sheet(pairs_file, sheet, lambda text: None, columns.columns),
+                ),
             ],
             reading | {"say": lambda text: None},  # it is said when they are read for good
         )
         texts = table.read_texts()
         if recipe.id in texts.columns:
             return None
-        names = names_in(columns.rename(pairs.read()))
+        names = names_in(columns.roles.rename(pairs.read()))
         found = find_id_column(texts, names, features=recipe.sources, by_text=True)
         if found is not None:
             say(f"{table.source.shown!r}: {found_words(found)}.")
         return found
 
 
-def _one_sheet(file: Any, named: Sequence[str], say: Callable[[Piece], None]) -> str | None:
+def _one_sheet(
+    file: Any, named: Sequence[str], say: Callable[[Piece], None], columns: VoteColumns
+) -> str | None:
     """The sheet of a workbook with pairs: the last one that is named, or the first with pairs."""
     given = [name for name in named if not isinstance(name, Kept)]
     if given and table_kind(file) == "workbook":
         return given[-1]
-    return choose_sheets(None, [file], named, say).votes[0][1]
+    return choose_sheets(None, [file], named, say, columns).votes[0][1]
 
 
 def _of_items(reading: dict[str, Any]) -> dict[str, Any]:
@@ -865,14 +920,14 @@ def _refusal_of_votes(
     return []
 
 
-def _open_table(path: Any, columns: ItemColumns | VoteColumns, **reading: Any) -> Any:
+def _open_table(path: Any, columns: ItemColumns | VoteChoice, **reading: Any) -> Any:
     identifiers = columns.identifiers
     return stored_table(path, identifiers=identifiers, columns=columns.choose, **reading)
 
 
 def _open_tables(
     stack: ExitStack,
-    files: list[tuple[Any, ItemColumns | VoteColumns, str | None]],
+    files: list[tuple[Any, ItemColumns | VoteChoice, str | None]],
     reading: Mapping[str, Any],
 ) -> list[StoredTable]:
     """Tables that stay while the stack does; the bad rows of all are reported together."""

@@ -63,11 +63,11 @@ def update_fit(
             Setting(next(iter(of_items))) + " is part of the fit, and new items are read as there",
             ["leave it out", "fit again"],
         )
-    votes = rename_votes(votes, roles, settings.context)
+    votes, sides = rename_votes(votes, roles, settings.context)
     if not fit.n_features and items is None and not isinstance(votes, Votes):
         items = unknown_items(before.items, items_of_votes(votes))
     table = before.items if items is None else before.items.with_new_items(items)
-    more = read_votes(votes, table, self_pairs, len(before), settings.context, codes)
+    more = read_votes(votes, table, self_pairs, len(before), settings.context, codes, sides)
     groups = fit.item_groups if item_groups is None else item_groups
     votes = join_votes(before.votes, more)
     if repeated == "refuse":

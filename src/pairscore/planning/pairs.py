@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.data.items import refuse_bad_ids
-from pairscore.data.votes import LAYOUTS, NO_SIDES
+from pairscore.data.votes import compared_in
 from pairscore.display import did_you_mean, first_few, plural
 from pairscore.errors import PairscoreError, number_between, whole_number
 from pairscore.files.atomic import atomic_write
@@ -373,7 +373,7 @@ def read_shown(
 
 def _refuse_comparisons(names: list[str], wanted: list[str]) -> None:
     """Refuse a table that has a row for each comparison, unless somebody named its columns."""
-    found = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*names}), None)
+    found = compared_in(names)
     if found and not wanted and "id" not in names:
         raise PairscoreError(
             f"the table has columns {found[0]!r} and {found[1]!r}, so its rows are comparisons and"

@@ -5,7 +5,7 @@ whatever else, and to say what is wrong, a batch goes to :func:`pairscore.data.v
 that a comparison means the same here as in a fit in memory.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,18 +18,21 @@ from pairscore.data.items import (
     Items,
 )
 from pairscore.data.tables import Column, Columns
-from pairscore.data.vote_columns import check_names
+from pairscore.data.vote_columns import VoteColumns, check_names
 from pairscore.data.votes import (
     NO_SIDES,
-    TIE_WORDS,
     Votes,
-    layout_of,
+    may_be_codes,
+    no_layout,
     read_votes,
-    refuse_items_called,
+    refuse_possible_codes,
+    word_outcomes,
+    words_that_are_ids,
 )
 from pairscore.display import shown
 from pairscore.errors import BadEntriesError, PairscoreError
 from pairscore.files.partitions import Partition
+from pairscore.messages import Setting
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,11 +85,24 @@ class BatchLayout:
     @classmethod
     def of_names(cls, names: list[str], given: Mapping[str, str]) -> "BatchLayout":
         """The layout of a file with these columns, some perhaps named by the user (role: name)."""
-        roles = check_names(given)[1]
-        found = {name: name for name in names if name not in roles.values()} | dict(roles)
-        sides = layout_of(list(found))
+        # who judged makes no difference to a stream
+        named = {role: name for role, name in check_names(given)[1].items() if role != "judge"}
+        roles = VoteColumns(named).roles(names)
+        if roles.layout is None:
+            raise no_layout(names)
+        sides, columns = roles.layout.sides, roles.columns
+        if roles.judges or "winner" not in columns:
+            raise PairscoreError(
+                "comparisons that are read in parts say who won in one column",
+                ["name it with " + Setting("winner"), "fit them whole"],
+            )
         wanted = dict.fromkeys((*sides, "winner", *OPTIONAL))
-        return cls({role: found[role] for role in wanted if role in found}, sides)
+        return cls({role: columns[role] for role in wanted if role in columns}, sides)
+
+    @property
+    def side_names(self) -> tuple[str, str]:
+        """What the columns of the two sides are called in the file."""
+        return self.columns[self.sides[0]], self.columns[self.sides[1]]
 
 
 @dataclass(frozen=True)
@@ -124,18 +140,28 @@ class BatchReader:
                 batch = self._usual(table) or self._any(table)
             yield batch
 
+    def refuse_possible_codes(self, parts: Iterable[Partition]) -> None:
+        """Refuse winners by id that could all be codes, after as many batches as it takes."""
+        if not self.layout.has_sides:
+            return
+        name, entries = self.layout.columns["winner"], dict[Any, None]()
+        words: dict[Any, int] = {}
+        for part in parts:
+            for _, table in part.read([name], [name]):
+                found = table.column(name).unique().to_pylist()
+                entries |= dict.fromkeys(entry for entry in found if entry is not None)
+                words = word_outcomes(entries, self.layout.side_names, self._words_that_are_ids)
+                if entries and not may_be_codes(entries, words):
+                    return
+        refuse_possible_codes(list(entries), words)
+
+    @cached_property
+    def _words_that_are_ids(self) -> set[str]:
+        return words_that_are_ids(self.layout.side_names, self.items)
+
     @cached_property
     def _ids_are_text(self) -> bool:
         return self.items.ids is not None and self.items.ids.dtype.kind not in "iu"
-
-    @cached_property
-    def _words(self) -> dict[str, int]:
-        """What a winner may be called, if it is not by its id."""
-        first, second = self.layout.sides
-        words = {first: 1, second: -1, "left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
-        if self._ids_are_text:
-            refuse_items_called(words, self.items)
-        return words
 
     @cached_property
     def _places(self) -> tuple[np.ndarray, int] | None:
@@ -201,12 +227,13 @@ class BatchReader:
         self, winner: "pa.Array", left: np.ndarray, right: np.ndarray
     ) -> np.ndarray | None:
         """Who won, by words for the sides and ties or by ids; None where some are neither."""
-        words = self._words
         coded = _coded(winner)
         if coded is None:
             outcome = np.full(len(left), NO_WORD, dtype=np.int8)
         else:
             values, codes = coded
+            side_names = self.layout.side_names
+            words = word_outcomes(values.tolist(), side_names, self._words_that_are_ids)
             known = [words.get(value, NO_WORD) for value in values.tolist()]
             outcome = _by_code(known, codes)
             if NO_WORD not in known:
@@ -227,7 +254,13 @@ class BatchReader:
             coded = _coded(column) if not column.null_count else None
             columns[role] = Column(*coded) if coded else column.to_pylist()
         items = replace(self.items, backend=Columns)
-        votes = read_votes(Columns(columns, from_file=True), items, self.self_pairs)
+        votes = read_votes(
+            Columns(columns, from_file=True),
+            items,
+            self.self_pairs,
+            side_names=self.layout.side_names,
+            are_all=False,
+        )
         return _batch_of(votes)
 
 

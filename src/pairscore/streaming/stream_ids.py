@@ -9,12 +9,11 @@ from pairscore.data.find_ids import (
     FaultyIdsError,
     as_ids,
     choose_among,
-    distinct,
     find_id_column,
     found_note,
     id_settings,
 )
-from pairscore.data.tables import ID_COLUMN, Column, as_frame
+from pairscore.data.tables import ID_COLUMN, Column, as_frame, distinct
 from pairscore.errors import ColumnFoundWarning, warn_caller
 from pairscore.files.partitions import Partition
 from pairscore.streaming.batches import BatchLayout, located

@@ -19,7 +19,14 @@ from pairscore.data.items import (
     refuse_non_finite,
 )
 from pairscore.data.recipe import Recipe
-from pairscore.data.tables import ID_COLUMN, Column, Columns, as_frame, column_of, ids_of
+from pairscore.data.tables import (
+    ID_COLUMN,
+    Column,
+    Columns,
+    as_frame,
+    column_of,
+    ids_of,
+)
 from pairscore.display import did_you_mean, first_few, shown
 from pairscore.errors import PairscoreError
 from pairscore.files.numbers import ANY_NUMBER, NUMERIC_SHARE

@@ -90,6 +90,7 @@ class StreamJob:
             items = share_items(table, of_items, folder, self.engine)
         drop = self.settings.ties == "drop"
         reader = BatchReader(ids_only(items), layout, self.source.self_pairs, drop)
+        reader.refuse_possible_codes(sources)
         first_pass = FirstPass(
             items=items,
             parts=parts,
