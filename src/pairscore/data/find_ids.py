@@ -104,6 +104,8 @@ def distinct(column: Column) -> np.ndarray:
     if values.dtype.kind in "biu":
         return np.unique(values)
     entries = values.tolist()
+    if all(isinstance(e, str) and e for e in entries):
+        return np.array(list(dict.fromkeys(entries)), dtype=object)
     known = dict.fromkeys(e for e in entries if is_hashable(e) and not is_missing(e) and e != "")
     return np.fromiter(known, dtype=object, count=len(known))
 
@@ -136,6 +138,9 @@ def as_ids(column: Column) -> IdColumn | None:
     if values.dtype.kind in "iu" and len(np.unique(values)) == len(values):
         return IdColumn(values, [], [])
     entries = values.tolist()
+    distinct_texts = {e for e in entries if isinstance(e, str) and e and not e.isspace()}
+    if len(distinct_texts) == len(entries):
+        return IdColumn(values, [], [])
     is_text = isinstance(next((e for e in entries if not is_missing(e)), None), str)
     missing, repeated, seen = [], [], set()
     for row, entry in enumerate(entries):

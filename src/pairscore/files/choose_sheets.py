@@ -7,14 +7,14 @@ judge. What is not read is said before anything else.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 from pairscore.display import did_you_mean, first_few
 from pairscore.errors import PairscoreError
 from pairscore.files.column_words import are_twins, role_of
 from pairscore.files.source import Kept, table_kind
-from pairscore.files.workbooks import column_names, open_workbook, sheets_of
+from pairscore.files.tables import OpenFiles
+from pairscore.files.workbooks import column_names, sheets_of
 from pairscore.messages import Piece
 
 ROLES = ("left", "right", "winner", "loser", "worse")
@@ -37,6 +37,7 @@ def choose_sheets(
     votes_files: Sequence[Any],
     named: Sequence[str],
     say: Callable[[Piece], None],
+    files: OpenFiles,
 ) -> ChosenSheets:
     """The sheets to read of the files of a study.
 
@@ -52,10 +53,12 @@ def choose_sheets(
         of the items (or nothing) first, count where a workbook has them.
     say
         Told which sheets are read and which are not, unless the user has named them.
+    files
+        Those of the command, which keep the workbooks open.
     """
     given = [name for name in named if not isinstance(name, Kept)]
     kept = [name for name in named if isinstance(name, Kept)]
-    of_items = _book(items_file)
+    of_items = _book(items_file, files)
     first, rest = ([*given[:1]], given[1:]) if of_items else ([], given)
     if of_items and not first and kept and kept[0] in of_items.sheets:
         first = [str(kept[0])]
@@ -70,7 +73,7 @@ def choose_sheets(
         of_both = [sheet for sheet in of_items.sheets if sheet != items]
         votes += [(items_file, sheet) for sheet in sheets_with_comparisons(of_items, of_both)]
     for file in votes_files:
-        book = of_items if file is both and of_items else _book(file)
+        book = of_items if file is both and of_items else _book(file, files)
         if book is None:
             votes.append((file, None))
             continue
@@ -84,7 +87,7 @@ def choose_sheets(
     if of_items and both is None and not first and items is not None:
         read = [sheet for file, sheet in votes if file is items_file and sheet]
         notes.append(_note(of_items, read, items))
-    _refuse_absent(rest, votes_files)
+    _refuse_absent(rest, votes_files, files)
     for text in sorted(filter(None, notes), key=lambda text: " not read" not in text):
         say(text)
     return ChosenSheets(items, votes, rest)
@@ -92,7 +95,8 @@ def choose_sheets(
 
 def are_all_comparisons(file: Any) -> bool:
     """Whether a workbook has comparisons alone: every sheet with a table has columns for them."""
-    book = _book(file)
+    with OpenFiles() as files:
+        book = _book(file, files)
     if book is None or not book.sheets:
         return False
     if all(_has_pairs(names) for names in book.names.values()):
@@ -115,10 +119,10 @@ class _Book:
         return [*self.names]
 
 
-def _book(file: Any) -> _Book | None:
+def _book(file: Any, files: OpenFiles) -> _Book | None:
     if not file or table_kind(file) != "workbook":
         return None
-    book = open_workbook(Path(file), str(file))
+    book = files.workbook(file)
     names = {sheet: column_names(book, sheet) for sheet in sheets_of(book)}
     return _Book(str(file), names, list(book.sheet_names))
 
@@ -133,9 +137,9 @@ def _named_sheets(
     return mine or ([*sheets] if named and len(sheets) == 1 else [])
 
 
-def _refuse_absent(named: Sequence[str], files: Sequence[Any]) -> None:
+def _refuse_absent(named: Sequence[str], votes_files: Sequence[Any], files: OpenFiles) -> None:
     """Each named sheet must be in one of several workbooks; of one, the reader says it."""
-    books = [book for file in files if (book := _book(file)) is not None] if named else []
+    books = [book for file in votes_files if (book := _book(file, files))] if named else []
     known = [sheet for book in books for sheet in book.all_sheets]
     for name in named:
         if len(books) > 1 and name not in known:

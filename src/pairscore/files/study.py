@@ -39,8 +39,14 @@ from pairscore.files.find_columns import (
     tell_who_won,
 )
 from pairscore.files.source import Kept, table_kind
-from pairscore.files.sql import open_database
-from pairscore.files.tables import JoinedTables, StoredTable, once, stored_table, warn_of
+from pairscore.files.tables import (
+    JoinedTables,
+    OpenFiles,
+    StoredTable,
+    once,
+    stored_table,
+    warn_of,
+)
 from pairscore.files.text_columns import kinds_of_text, likely_id
 from pairscore.files.workbooks import first_sheet
 from pairscore.messages import Piece
@@ -378,6 +384,9 @@ def read_study(items_file: Any, votes_file: Any, **settings: Any) -> StudyInput:
     What has to be asked of the user is asked in one refusal: words in place of numbers are taken
     for missing values, and an unclear column for the winner, to see what else is wrong.
     """
+    if "files" not in settings:
+        with OpenFiles() as files:
+            return read_study(items_file, votes_file, files=files, **settings)
     refusal: PairscoreError | None = None
     also: list[PairscoreError] = []
     while True:
@@ -439,6 +448,7 @@ def _read_study(
     group: str | None = None,
     sheet: Sequence[str] = (),
     say: Callable[[Piece], None] = warn_of,
+    files: OpenFiles,
     **reading: Any,
 ) -> StudyInput:
     """Read items and comparisons from files; columns that neither needs may hold anything.
@@ -468,6 +478,8 @@ def _read_study(
     sheet : names
         Sheets of workbooks: that of the items, if these are in one, then those of the comparisons.
         Without names, all sheets of comparisons with the same columns are read.
+    files
+        Those of the command: what was read once is not read again.
     **reading
         Delimiter, encoding, decimal sign and words for missing entries of CSV files.
     """
@@ -479,9 +491,10 @@ def _read_study(
         )
     items = ItemColumns(columns or {}, recipe, id_is_optional, group)
     votes = VoteColumns.of(vote_columns, context, kept_columns)
-    reading["say"] = say = once(say)
+    say = once(say)
+    reading |= {"say": say, "files": files}
     with ExitStack() as stack:
-        sheets = choose_sheets(items_file, votes_files, sheet, say)
+        sheets = choose_sheets(items_file, votes_files, sheet, say, files)
         chosen: list[Any] = [(items_file, items, sheets.items)]
         chosen += [(file, votes, one) for file, one in sheets.votes]
         table, *of_votes = _open_tables(stack, chosen, reading)
@@ -552,7 +565,9 @@ class _Reader:
     def _with_id(self, id: str) -> "_Reader":
         """A reader of the same files with the ids of the items in this column."""
         self.say(f"{self.files[0].source.shown!r}: {found_words(id)}.")
-        return self._again(self.items.with_id(id), self.votes)
+        items = self.items.with_id(id)
+        table = self.files[0].again(items.identifiers, items.choose)
+        return replace(self, files=(table, self.files[1]), items=items)
 
     def _again(self, items: ItemColumns, votes: VoteColumns) -> "_Reader":
         files = (
@@ -565,7 +580,8 @@ class _Reader:
         """A reader of other columns, or the sentence that says what is missing."""
         if isinstance(error, BadRowsError):
             return None
-        texts = [as_texts(file.read_texts()) for file in self.files]
+        of_items = self.files[0].read_texts(only_ids=True)
+        texts = [as_texts(of_items), as_texts(self.files[1].read_texts())]
         roles, codes = self.votes.roles([*texts[1]]), set(map(str, self.rules.winner_codes or {}))
         ids, expected = self._ids(texts[0]), self._id(texts[0])
         found = find_columns(ids, texts[1], roles, codes, expected)
@@ -709,9 +725,11 @@ def read_new_parts(
     columns = VoteColumns.of(vote_columns, context, kept_columns)
     rules, say = VoteRules(self_pairs, 0, context, winner_codes), once(say)
     with ExitStack() as stack:
-        chosen = choose_sheets(None, files, sheet, say)
+        opened = stack.enter_context(OpenFiles())
+        chosen = choose_sheets(None, files, sheet, say, opened)
         tables: list[Any] = [(file, columns, one) for file, one in chosen.votes]
-        stored = JoinedTables(_open_tables(stack, tables, reading | {"say": say}))
+        reading |= {"say": say, "files": opened}
+        stored = JoinedTables(_open_tables(stack, tables, reading))
         try:
             return _read_new_votes(stored, items, columns, rules, judges, say)
         except NoLayoutError as error:
@@ -765,8 +783,9 @@ def read_pairs(
     """Pairs from a file that have no winner, or one that does not count; see ``from_pairs``."""
     columns = OpenPairColumns.of(vote_columns, context, kept_columns)
     rules = VoteRules("refuse", 0, context)
-    reading["sheet"] = _one_sheet(pairs_file, sheet, say)
-    with _open_table(pairs_file, columns, say=say, **reading) as stored:
+    with OpenFiles() as files, ExitStack() as stack:
+        reading |= {"sheet": _one_sheet(pairs_file, sheet, say, files), "files": files}
+        stored = stack.enter_context(_open_table(pairs_file, columns, say=say, **reading))
         rows = columns.rename(stored.read(), items.ids)
         try:
             return Comparisons.of(items, rules.read(rows, items))
@@ -799,14 +818,14 @@ def find_id_for_pairs(
     recipe = recipe_of(fit)
     needed = ItemColumns(recipe=recipe, id_is_optional=True)
     columns = OpenPairColumns.of(vote_columns, context, kept_columns)
+    quiet: dict[str, Any] = {"say": lambda text: None}  # it is said when they are read for good
     with ExitStack() as stack:
+        files = stack.enter_context(OpenFiles())
+        of_pairs = _one_sheet(pairs_file, sheet, quiet["say"], files)
         table, pairs = _open_tables(
             stack,
-            [
-                (items_file, needed, first_sheet(sheet)),
-                (pairs_file, columns, _one_sheet(pairs_file, sheet, lambda text: None)),
-            ],
-            reading | {"say": lambda text: None},  # it is said when they are read for good
+            [(items_file, needed, first_sheet(sheet)), (pairs_file, columns, of_pairs)],
+            reading | quiet | {"files": files},
         )
         texts = table.read_texts()
         if recipe.id in texts.columns:
@@ -818,12 +837,14 @@ def find_id_for_pairs(
         return found
 
 
-def _one_sheet(file: Any, named: Sequence[str], say: Callable[[Piece], None]) -> str | None:
+def _one_sheet(
+    file: Any, named: Sequence[str], say: Callable[[Piece], None], files: OpenFiles
+) -> str | None:
     """The sheet of a workbook with pairs: the last one that is named, or the first with pairs."""
     given = [name for name in named if not isinstance(name, Kept)]
     if given and table_kind(file) == "workbook":
         return given[-1]
-    return choose_sheets(None, [file], named, say).votes[0][1]
+    return choose_sheets(None, [file], named, say, files).votes[0][1]
 
 
 def _of_items(reading: dict[str, Any]) -> dict[str, Any]:
@@ -873,7 +894,6 @@ def _open_tables(
 ) -> list[StoredTable]:
     """Tables that stay while the stack does; the bad rows of all are reported together."""
     tables, errors = [], []
-    reading = {"database": stack.enter_context(open_database()), **reading}
     for path, columns, sheet in files:
         try:
             tables.append(stack.enter_context(_open_table(path, columns, sheet=sheet, **reading)))

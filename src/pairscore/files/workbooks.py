@@ -16,7 +16,7 @@ from pairscore.errors import PairscoreError
 from pairscore.files.atomic import scratch_folder
 from pairscore.files.numbers import find_signs
 from pairscore.files.sheets import HEAD_ROWS, Row, Sheet, header_place, tidy
-from pairscore.files.source import Kept, refuse_device
+from pairscore.files.source import Kept, refuse_device, unreadable
 from pairscore.files.workbook_sizes import refuse_oversized
 from pairscore.messages import Piece
 
@@ -30,20 +30,18 @@ NO_XML = {code: None for code in range(32) if code not in (9, 10, 13)}  # signs 
 
 @contextmanager
 def sheet_as_csv(
-    path: Path,
+    book: "Workbook",
     sheet: str | None,
     identifiers: Collection[str],
     na: Collection[str],
     decimal: str | None,
     say: Callable[[Piece], None],
-    shown: str,
 ) -> Iterator[Sheet]:
     """A sheet of a workbook as a plain CSV file; the first one that has a table if none is named.
 
     Numbers get the ``decimal`` sign, or that of the numbers in cells of text, so that all have one.
     """
-    book = open_workbook(path, shown)
-    names = sheets_of(book)
+    names, shown = sheets_of(book), book.shown
     if sheet is None or (isinstance(sheet, Kept) and sheet not in names):
         sheet = names[0]
         if len(names) > 1:
@@ -128,6 +126,10 @@ def open_workbook(path: Path, shown: str) -> Workbook:
     from python_calamine import CalamineWorkbook
 
     refuse_device(path)
+    try:
+        path.stat()
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from error
     with as_workbook(shown):
         refuse_oversized(path, shown)
         with without_panic_text():
