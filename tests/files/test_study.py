@@ -347,13 +347,13 @@ def opened(monkeypatch):
     if note_open not in HOOKS:
         sys.addaudithook(note_open)  # for good
         HOOKS.append(note_open)
-    written = read_csv._csv_file
+    written = read_csv.csv_file
 
     def note_scan(path, *more):
         OPENED.append(str(path))
         return written(path, *more)
 
-    monkeypatch.setattr(read_csv, "_csv_file", note_scan)
+    monkeypatch.setattr(read_csv, "csv_file", note_scan)
     OPENED.clear()
     return OPENED
 

@@ -126,7 +126,8 @@ class Items:
             row = int(text) if len(text) < 19 and text.isascii() and text.isdecimal() else -1
             return row if row < len(self) and str(row) == text else -1
         known = self._row_of_text if isinstance(name, int | str) else {}
-        return known.get(str(name), known.get(plain_id(name), -1))
+        row = known.get(str(name), -1)
+        return known.get(plain_id(name), -1) if row < 0 else row
 
     def with_new_items(self, new: "Items") -> "Items":
         """These items followed by new ones; all need ids, and each id may occur once."""

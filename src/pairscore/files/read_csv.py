@@ -9,6 +9,7 @@ of the table (:meth:`CsvCells.columns`); numbers say what their decimal sign is 
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -194,13 +195,13 @@ class CsvCells:
         places = {name: place for place, name in enumerate(self.names)}
         wanted = {name: places[name] for name in source.wanted(self.names)}
         free = [place for name, place in wanted.items() if name not in source.identifiers]
-        layout = _with_signs(source, self.layout, free, self.decimal)
+        layout = with_signs(source, self.layout, free, self.decimal)
         texts = [place for place in free if place not in self.typed]
         counts = self._counts(layout.signs, texts)
         if layout.signs == POINT and any(count.signs for count in counts.values()):
             numeric = [place for place, count in counts.items() if count.numeric]
             more = layout.first_rows + _rows_with_commas(source, layout, numeric)
-            layout = _with_signs(source, replace(layout, first_rows=more), free, None)
+            layout = with_signs(source, replace(layout, first_rows=more), free, None)
             if layout.signs != POINT:
                 counts = self._counts(layout.signs, texts)
         is_typed = [place for place in free if place in self.typed]
@@ -208,8 +209,8 @@ class CsvCells:
             return None
         numbers = {place: count for place, count in counts.items() if count.numeric}
         if self.rejects or any(count.faults for count in numbers.values()):
-            raise _bad_rows(source, layout, {*is_typed, *numbers})
-        self._refuse_odd_numbers(is_typed, [p for p, count in numbers.items() if count.odd])
+            raise bad_rows(source, layout, {*is_typed, *numbers})
+        self.refuse_odd_numbers(is_typed, [p for p, count in numbers.items() if count.odd])
         cells = {name: f"c{place}" for name, place in wanted.items()}
         cells |= {
             layout.names[place]: _number(layout.signs, place, count.words > 0)
@@ -219,16 +220,7 @@ class CsvCells:
 
     def has_blank_rows(self) -> bool:
         """Whether some row has no cell at all."""
-        n_columns = len(self.layout.names)
-        if n_columns < 2:
-            return False
-        texts = [place for place in range(n_columns) if place not in self.typed]
-        empty = [f"c{place} IS NULL" for place in self.typed]
-        empty += [  # blanks come before '!', and few cells have to be looked at
-            f"(c{place} IS NULL OR (c{place} < '!' AND trim(c{place}, ' \t') = ''))"
-            for place in texts
-        ]
-        found = f"SELECT 1 FROM cells WHERE {' AND '.join(empty)} LIMIT 1"
+        found = f"SELECT 1 FROM cells WHERE {is_blank_row(self.layout, self.typed)} LIMIT 1"
         return self.source.connection.execute(found).fetchone() is not None
 
     def _counts(self, signs: Signs, places: list[int]) -> dict[int, CellCounts]:
@@ -248,14 +240,14 @@ class CsvCells:
                 self.counts[place, signs] = count
         return {place: self.counts[place, signs] for place in places}
 
-    def _refuse_odd_numbers(self, typed: list[int], texts: list[int]) -> None:
+    def refuse_odd_numbers(self, typed: list[int], texts: list[int]) -> None:
         """Refuse 1_000 and +-1 in numeric columns, which DuckDB lets pass.
 
         Of ``typed`` columns, which are no text any more, the file is asked where it may have some.
         """
         rows = _odd_rows(self.source, texts, "cells")
         if typed and self._may_have_odd_numbers:
-            rows += _odd_rows(self.source, typed, _csv_file(self.source.path, self.layout, set()))
+            rows += _odd_rows(self.source, typed, csv_file(self.source.path, self.layout, set()))
         found = [
             f"{cell!r} in column {self.names[place]!r}"
             for row in rows
@@ -300,7 +292,7 @@ def load_csv(
     ``as_text`` columns, where numbers have other signs than the first rows.
     """
     layout = read_layout(source.opened, delimiter, source.shown)
-    _refuse_odd_lengths(source, layout)
+    refuse_odd_lengths(source, layout)
     typed: set[int] = set()
     if not as_text and decimal in (None, "."):
         free = (p for p, name in enumerate(layout.names) if name not in source.identifiers)
@@ -312,7 +304,7 @@ def load_csv(
     return CsvCells(source, layout, frozenset(typed), rejects, decimal)
 
 
-def _refuse_odd_lengths(source: Source, layout: CsvLayout) -> None:
+def refuse_odd_lengths(source: Source, layout: CsvLayout) -> None:
     """Refuse rows with over a hundred cells too many or too few, before DuckDB reads them."""
     n_cells = len(layout.names)
     if not _may_be_odd(source.opened, layout):
@@ -382,7 +374,7 @@ def _are_surely_numbers(layout: CsvLayout, place: int) -> bool:
     return True
 
 
-def _with_signs(
+def with_signs(
     source: Source, layout: CsvLayout, free: list[int], decimal: str | None
 ) -> CsvLayout:
     """The layout with the named decimal sign, or with the signs that the first rows have."""
@@ -409,6 +401,20 @@ def _rows_with_commas(source: Source, layout: CsvLayout, places: list[int]) -> l
     return [["" if cell is None else str(cell) for cell in row] for row in rows]
 
 
+def is_blank_row(layout: CsvLayout, typed: Collection[int]) -> str:
+    """In SQL, whether a row has no cell at all; of one column none is blank."""
+    places = range(len(layout.names))
+    if len(places) < 2:
+        return "false"
+    empty = [f"c{place} IS NULL" for place in places if place in typed]
+    empty += [  # blanks come before '!', and few cells have to be looked at
+        f"(c{place} IS NULL OR (c{place} < '!' AND trim(c{place}, ' \t') = ''))"
+        for place in places
+        if place not in typed
+    ]
+    return " AND ".join(empty)
+
+
 def _load(
     source: Source, layout: CsvLayout, typed: Collection[int], table: str = "cells"
 ) -> list[Reject]:
@@ -418,7 +424,7 @@ def _load(
     """
     for old in (table, "reject_errors", "reject_scans"):
         source.connection.execute(f"DROP TABLE IF EXISTS {old}")
-    file = _csv_file(source.path, layout, typed)
+    file = csv_file(source.path, layout, typed)
     source.connection.execute(f"CREATE TEMP TABLE {table} AS SELECT * FROM {file}")
     return source.connection.execute(
         "SELECT line_byte_position, column_idx - 1, error_type, csv_line FROM reject_errors"
@@ -435,8 +441,13 @@ def _number(signs: Signs, place: int, has_words: bool) -> str:
     return f"TRY_CAST(CASE WHEN {is_word} THEN 'nan' ELSE {signs.sql(cell)} END AS DOUBLE)"
 
 
-def _csv_file(path: Path, layout: CsvLayout, numbers: Collection[int]) -> str:
-    """The file in SQL, with columns c0, c1, ... of numbers or text."""
+def csv_file(
+    path: Path, layout: CsvLayout, numbers: Collection[int], keep_rejects: bool = True
+) -> str:
+    """The file in SQL, with columns c0, c1, ... of numbers or text.
+
+    Rows that are rejected are kept in a table of their own; else the first one is an error.
+    """
     # DuckDB would take a line ending from inside quotes; told of CRLF, it finds no rows, but it
     # sees CRLF by itself
     ends = layout.line_end.encode("unicode_escape").decode()
@@ -451,8 +462,38 @@ def _csv_file(path: Path, layout: CsvLayout, numbers: Collection[int]) -> str:
         f"read_csv({sql_text(path)}, auto_detect=false, header=true, columns={{{columns}}},"
         f" delim={sql_text(layout.delimiter)}, quote='\"', escape='\"', {new_line}{signs}"
         "nullstr='', allow_quoted_nulls=false, strict_mode=true, hive_partitioning=false,"
-        f" compression='none', max_line_size={MAX_LINE}, store_rejects=true)"
+        f" compression='none', max_line_size={MAX_LINE}, store_rejects={str(keep_rejects).lower()})"
     )
+
+
+def number_or_error(signs: Signs, place: int) -> str:
+    """A cell of text as a number in SQL, which fails where it is none."""
+    cell = f"c{place}"
+    number = f"coalesce({signs.sql(cell)}, '?')"
+    is_word = f"regexp_full_match({cell}, {sql_text(MISSING)})"
+    return (
+        f"CAST(CASE WHEN {cell} IS NULL THEN NULL WHEN {is_word} THEN 'nan' ELSE {number} END"
+        " AS DOUBLE)"
+    )
+
+
+def count_sample(layout: CsvLayout, place: int) -> CellCounts:
+    """The cells of a column in the first rows, counted by kind."""
+    counts = Counter(_kind_of(cell, layout.signs) for cell in _filled(layout, place))
+    return CellCounts(**counts)
+
+
+def _kind_of(cell: str, signs: Signs) -> str:
+    """What a cell is, as :class:`CellCounts` calls it."""
+    if says_missing(cell):
+        return "words"
+    if re.search(ODD_NUMBER, cell):
+        return "odd"
+    try:
+        float(signs.with_point(cell))
+    except ValueError:
+        return "signs" if re.fullmatch(ANY_NUMBER, cell, re.ASCII) else "others"
+    return "numbers"
 
 
 def _count_cells(source: Source, signs: Signs, place: int) -> CellCounts:
@@ -485,7 +526,7 @@ def _odd_rows(source: Source, places: list[int], table: str) -> list[dict[int, s
 # -- faults ----------------------------------------------------------------------------------------
 
 
-def _bad_rows(source: Source, layout: CsvLayout, numeric: Collection[int]) -> BadRowsError:
+def bad_rows(source: Source, layout: CsvLayout, numeric: Collection[int]) -> BadRowsError:
     """All that DuckDB rejects with ``numeric`` columns as numbers, by physical line.
 
     A row with too many or too few cells is one fault; otherwise each cell that is neither a number

@@ -66,7 +66,7 @@ class Sheet:
 def looks_plain(opened: OpenFile, named: str | None) -> bool:
     """Whether names and rows are all that a UTF-8 file has, by its beginning and its end.
 
-    Blank rows in between are looked for in what was loaded (``CsvCells.has_blank_rows``).
+    Blank rows in the middle are looked for in what was loaded (``CsvCells.has_blank_rows``).
     """
     head, tail = opened.head(HEAD), opened.tail(HEAD)
     if not _text(head).strip():
@@ -79,8 +79,13 @@ def looks_plain(opened: OpenFile, named: str | None) -> bool:
     begin = header_place(rows)
     if begin or (rows and not rows[begin][-1].strip() and len(rows[begin]) > 1):
         return False
-    last = next((row for row in reversed(_rows(_text(tail), delimiter)) if _filled(row)), [])
-    return not is_total(last)
+    last_rows = _rows(_text(tail), delimiter)
+    if any(len(row) > 1 and not _filled(row) for row in (*rows, *last_rows)):
+        return False
+    filled = [place for place, row in enumerate(last_rows) if row]
+    end = last_rows[filled[-1]] if filled else []
+    is_apart = len(filled) > 1 and filled[-1] - filled[-2] > 1  # a footnote below a blank line
+    return not is_total(end) and not (is_apart and len(_filled(end)) == 1)
 
 
 def find_delimiter(text: str) -> str:

@@ -168,9 +168,8 @@ class StoredTable:
                 column = Column(_without_mask(arrays.pop(name)))
             else:
                 column = _coded_text(self.source.connection, cell)
-            is_id = name in self.source.identifiers and len(column) > 0
-            if is_id and all(map(_is_whole, column.values)):
-                column = Column(column.values.astype(np.int64), column.codes)
+            if name in self.source.identifiers and len(column):
+                column = Column(as_whole_numbers(column.values), column.codes)
             yield column
 
     def pieces(self, names: Collection[str], rows: int = PIECE_ROWS) -> Iterator[Columns]:
@@ -333,7 +332,7 @@ def stored_table(
         try:
             yield files.table_file(path, reading).table(identifiers, columns, once(say))
         except duckdb.Error as error:
-            raise PairscoreError(_one_sentence(error, kind, shown)) from error
+            raise PairscoreError(one_sentence(error, kind, shown)) from error
 
 
 @dataclass(frozen=True)
@@ -511,7 +510,7 @@ class TableFile:
         return self._keep(LoadedFile(self, source, cells, True, sheet.rewritten, notes, changes))
 
 
-def _one_sentence(error: Exception, kind: str, shown: str) -> str:
+def one_sentence(error: Exception, kind: str, shown: str) -> str:
     """What DuckDB says in several lines."""
     if kind == "csv" and "state machine" in str(error):
         return (
@@ -528,8 +527,11 @@ def _one_sentence(error: Exception, kind: str, shown: str) -> str:
 # -- from DuckDB to arrays -------------------------------------------------------------------------
 
 
-def _is_whole(value: str | None) -> bool:
-    return value is not None and WHOLE.fullmatch(value) is not None
+def as_whole_numbers(values: np.ndarray) -> np.ndarray:
+    """Texts as whole numbers if all of them are such, as Python writes them; else as they are."""
+    if all(value is not None and WHOLE.fullmatch(value) for value in values):
+        return values.astype(np.int64)
+    return values
 
 
 def _without_mask(array: np.ndarray) -> np.ndarray:
