@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.model.test_contrasts import draw_items, draw_votes, fit_table
 
-from pairscore.core.quantiles import wald
+from pairscore.core.significance import wald
 from pairscore.model.categories import shown_coefficients
 
 N_FITS = 2000

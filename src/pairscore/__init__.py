@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from pairscore.evaluation.auto_fit import auto_fit
     from pairscore.evaluation.compare import WithoutFeatures, compare
     from pairscore.evaluation.influence import influence
-    from pairscore.evaluation.pipelines import make_item_pipeline
     from pairscore.evaluation.residuals import residuals
     from pairscore.files.queries import read_sql
     from pairscore.metrics import angle, kendall_distance
+    from pairscore.model.pipelines import make_item_pipeline
     from pairscore.model.regression import RankRegression, load
     from pairscore.planning.planner import plan
     from pairscore.report.page import write_report
@@ -45,7 +45,7 @@ _HOME = {
     "influence": "evaluation.influence",
     "kendall_distance": "metrics",
     "load": "model.regression",
-    "make_item_pipeline": "evaluation.pipelines",
+    "make_item_pipeline": "model.pipelines",
     "plan": "planning.planner",
     "plots": "plots",
     "predict_error": "theory.predicted_error",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.quantiles import normal_width
+from pairscore.core.significance import normal_width
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.display import shown

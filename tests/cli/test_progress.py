@@ -2,6 +2,7 @@
 
 import os
 import pty
+import signal
 import sys
 from io import StringIO
 
@@ -109,6 +110,7 @@ def typed(ever, until=b""):
     words = [sys.executable, "-c", SHOWN.format(ever=ever), "fit", "items.csv", "votes.csv"]
     process, screen = pty.fork()
     if process == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it
         os.execv(sys.executable, words)
     text, typed_yet = b"", not until
     while True:

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 from pairscore import PairscoreError, RankRegression
 from pairscore.core.links import get_link
-from pairscore.core.quantiles import chi_square_p, z_and_p
+from pairscore.core.significance import chi_square_p, z_and_p
 from tests.laws import GaussianStudy
 
 

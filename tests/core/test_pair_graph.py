@@ -7,7 +7,6 @@ from pairscore.core.moments import Moments, moments, spread
 from pairscore.core.pair_graph import (
     Tally,
     aggregate_pairs,
-    count_pairs,
     difference_scatter,
     pair_scatters,
     tally,
@@ -38,9 +37,6 @@ def test_pairs_are_the_sums_of_a_loop(keep_sides):
         for p, (i, j) in enumerate(zip(pairs.low, pairs.high, strict=True)):
             assert pairs.win[row, p] == pytest.approx(win.get((i, j, side), 0), abs=1e-12)
             assert pairs.lose[row, p] == pytest.approx(lose.get((i, j, side), 0), abs=1e-12)
-    counted = count_pairs(left, right, amount, len(X))
-    np.testing.assert_allclose(counted.number, pairs.number, rtol=1e-12)
-    np.testing.assert_array_equal(counted.high, pairs.high)
 
 
 def test_pairs_are_a_graph_with_its_incidence_matrix():

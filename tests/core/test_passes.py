@@ -307,3 +307,25 @@ def test_pairs_that_begin_beyond_their_end_are_refused(start):
     pairs = Pairs(np.array(start, dtype=np.int32), high, FOUR[None], FOUR[None], np.zeros(1))
     with pytest.raises(PairscoreError, match="not in the table of items"):
         pairs.item_sums(FOUR, FOUR)
+
+
+@pytest.mark.parametrize("module", [kernels, kernels_numpy])
+@pytest.mark.parametrize("ends", ["at random", "one item in half of them", "with themselves"])
+def test_tallies_in_whole_numbers_are_those_of_doubles(module, ends):
+    rng = np.random.default_rng(3)
+    left, right = rng.integers(0, 30, (2, 4000), dtype=np.int32)
+    if ends == "one item in half of them":
+        left[::2] = 7
+    elif ends == "with themselves":
+        right[::3] = left[::3]
+    outcome = rng.integers(-1, 2, 4000, dtype=np.int8)
+    whole, doubles = np.zeros((30, 2), dtype=np.int32), np.zeros((30, 2))
+    for sums in (whole, doubles):
+        module.add_tally(left, right, outcome, None, sums)
+    np.testing.assert_array_equal(whole, doubles)
+    naive = np.zeros((30, 2))
+    for a, b, won in zip(left, right, outcome, strict=True):
+        if a != b:
+            naive[a] += won, 1
+            naive[b] += -won, 1
+    np.testing.assert_array_equal(whole, naive)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pairscore.core.moments import feature_range, moments, standardised
+from pairscore.core.moments import feature_range
 from pairscore.core.whitening import split_side_directions, whiten, whitening_basis
 
 
@@ -65,18 +65,15 @@ def test_whitened_rows_have_the_identity_as_covariance():
 
 @pytest.mark.parametrize("large", [100, 10**6])
 @pytest.mark.parametrize("n_rows", [1, 5, 1025, 2500])
-def test_ranges_and_units_are_numpys(n_rows, large, monkeypatch):
+def test_ranges_are_numpys(n_rows, large, monkeypatch):
     monkeypatch.setattr("pairscore.core.threads.LARGE", large)  # in threads, or in one
     rng = np.random.default_rng(n_rows)
-    X, used = rng.normal(size=(n_rows, 3)) + 100, rng.random(n_rows) < 0.5
-    used[0], X[:, 2] = True, 7.0
-    seen, center = X[used], moments(X).spread
+    X = rng.normal(size=(n_rows, 3)) + 100
+    X[:, 2] = 7.0
+    used = rng.random(n_rows) < 0.5
+    used[0] = True
+    seen = X[used]
     np.testing.assert_array_equal(feature_range(X, used), [seen.min(axis=0), seen.max(axis=0)])
-    Z, unit = standardised(X, center)
-    expected = np.where(center.sd > 0, center.sd, 1.0)
-    np.testing.assert_array_equal(unit, expected)
-    np.testing.assert_allclose(Z, (X - center.mean) / expected, rtol=1e-12)
-    assert unit[2] == 1
 
 
 @pytest.mark.parametrize("seed", range(5))

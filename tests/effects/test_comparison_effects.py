@@ -12,8 +12,8 @@ from sklearn.model_selection import cross_val_score
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, compare, load
 from pairscore.core.links import Logit
 from pairscore.core.ties import TieRule
+from pairscore.data.judges import judge_labels
 from pairscore.effects.design import _Columns, _rows_of_comparisons, prepare_fit
-from pairscore.effects.judges import judge_labels
 from pairscore.errors import (
     CollinearFeaturesWarning,
     FewJudgesWarning,
@@ -53,8 +53,6 @@ def test_home_as_context_is_the_known_side_effect(folder, inference):
 
 
 N_STUDIES = 60
-
-
 Z = norm.isf(1e-5)
 
 

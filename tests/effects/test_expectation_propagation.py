@@ -19,11 +19,11 @@ from pairscore.effects.expectation_propagation import (
     at_variance,
     new_terms,
     propagate,
-    scale_of_decided_rows,
     start_posterior,
     sweep,
 )
 from pairscore.effects.item_covariance import posterior_covariance
+from pairscore.effects.joint_fit import scale_of_decided_rows
 from pairscore.effects.rows_maximum import maximise_rows
 from tests.effects.rows import draw_rows, make_rows
 

@@ -7,8 +7,8 @@ from scipy.stats import binom
 from scipy.stats import f as fisher
 
 from pairscore import Comparisons, RankRegression
+from pairscore.data.judges import panel_of
 from pairscore.effects.judge_tastes import judge_tastes
-from pairscore.effects.judges import panel_of
 from tests.effects.test_judges import COEF, judged_study
 from tests.limits import CHANCE
 

@@ -11,7 +11,7 @@ from scipy.stats import chi2, norm
 from scipy.stats import f as f_law
 
 from pairscore import PairscoreError, RankRegression
-from pairscore.core.quantiles import wald
+from pairscore.core.significance import wald
 from pairscore.data.recipe import make_recipe
 from pairscore.data.tables import Columns
 from pairscore.errors import (

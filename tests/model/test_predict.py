@@ -5,9 +5,9 @@ import pytest
 from scipy.special import expit
 
 from pairscore import Comparisons, RankRegression
-from pairscore.evaluation.residuals import expected_outcomes
 from pairscore.model.item_lookup import known_items
 from pairscore.model.predict import (
+    expected_outcomes,
     item_scores,
     linear_scores,
     outcome_probabilities,

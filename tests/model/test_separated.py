@@ -8,7 +8,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from pairscore import Comparisons, RankRegression, fit_stream, load
-from pairscore.core.quantiles import normal_width
+from pairscore.core.significance import normal_width
 from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning
 
 

@@ -17,7 +17,7 @@ from pairscore.errors import (
     SeparatedFeaturesWarning,
     SeparationWarning,
 )
-from pairscore.evaluation.residuals import expected_outcomes
+from pairscore.model.predict import expected_outcomes
 from pairscore.report.checks import (
     COINS,
     REFERENCE,

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from pairscore import PairscoreError, fit_stream
 from pairscore.files.partitions import partitions
 from pairscore.model import predict
-from pairscore.streaming import stream_items
+from pairscore.streaming import shared_items, stream_items
 from pairscore.streaming.engine_addresses import connected
 from tests.streaming.studies import (
     assert_same_fit,
@@ -90,7 +90,7 @@ class Watched:
 def items_in_parts(monkeypatch, rows_of_part=30, rows_of_block=25, n_features=3):
     """Parts and blocks of the item table so small that a few hundred items are many."""
     monkeypatch.setattr(stream_items, "ITEM_ROWS", rows_of_part)
-    monkeypatch.setattr(stream_items, "BLOCK_BYTES", 8 * n_features * rows_of_block)
+    monkeypatch.setattr(shared_items, "BLOCK_BYTES", 8 * n_features * rows_of_block)
 
 
 def refuse_features(monkeypatch):
@@ -99,8 +99,9 @@ def refuse_features(monkeypatch):
     def refuse(*given):
         raise AssertionError("features of items were read in this process")
 
-    monkeypatch.setattr(stream_items.FeatureFiles, "__getitem__", refuse)
-    monkeypatch.setattr(stream_items, "item_blocks", refuse)
+    monkeypatch.setattr(shared_items.FeatureFiles, "__getitem__", refuse)
+    for module in (stream_items, shared_items):
+        monkeypatch.setattr(module, "item_blocks", refuse)
 
 
 class Checks:
@@ -221,7 +222,7 @@ class Checks:
         parts[2] = Deadly(parts[2], str(mark), cluster.generations)
 
         def kill(task):
-            if isinstance(task, stream_items.RowTask) and not killed:
+            if isinstance(task, shared_items.RowTask) and not killed:
                 cluster.processes()  # with another for the one that ended while it read items
                 killed.append(task)
                 cluster.kill_one()

@@ -11,8 +11,9 @@ from pairscore import PairscoreError
 from pairscore.data.items import read_items
 from pairscore.data.votes import read_votes
 from pairscore.files.partitions import TablePartition, partitions
-from pairscore.streaming.batches import BatchLayout, BatchReader, ids_only
+from pairscore.streaming.batches import BatchLayout, BatchReader
 from pairscore.streaming.stream_items import read_item_table
+from pairscore.streaming.stream_job import ids_only
 
 IDS = ["a", "b", "c", "d"]
 

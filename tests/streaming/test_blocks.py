@@ -24,8 +24,9 @@ from pairscore.streaming.batches import Batch, NumberedPart
 from pairscore.streaming.blocks import BlockTask, StreamBlock, Tiles
 from pairscore.streaming.engines import LocalEngine
 from pairscore.streaming.scratch import shared_folder
+from pairscore.streaming.shared_items import FeatureFiles, item_file
 from pairscore.streaming.spill import Grid, Spill
-from pairscore.streaming.stream_items import FeatureFiles, ItemBlock, item_file, write_features
+from pairscore.streaming.stream_items import ItemBlock, write_features
 from tests.hard_designs import NAMES, draw
 
 
@@ -181,8 +182,6 @@ def test_blocks_without_comparisons_add_nothing(tmp_path):
 
 
 ROWS = np.array([0, 4, 2]), np.array([1, 2, 3])
-
-
 BATCH = Batch(*ROWS, np.array([1, -1, 0], dtype=np.int8), np.ones(3))
 
 

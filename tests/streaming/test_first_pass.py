@@ -18,10 +18,11 @@ from pairscore.estimators.fit_data import Along
 from pairscore.estimators.table_data import TableData
 from pairscore.files.partitions import TablePartition
 from pairscore.streaming import stream_data
-from pairscore.streaming.batches import Batch, BatchLayout, BatchReader, NumberedPart, ids_only
+from pairscore.streaming.batches import Batch, BatchLayout, BatchReader, NumberedPart
 from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.first_pass import FirstSums, TallyTask, faults_of_sums
 from pairscore.streaming.stream_data import AlongTask, GainTask, ScoreTask
+from pairscore.streaming.stream_job import ids_only
 from tests.hard_designs import NAMES
 from tests.hard_designs import draw as draw_hard
 from tests.streaming.studies import draw

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import pairscore
 from pairscore import PairscoreError, RankRegression, fit_stream
 from pairscore.errors import CollinearFeaturesWarning, ColumnFoundWarning, SeparationWarning
-from pairscore.streaming import stream_items
+from pairscore.streaming import shared_items
 from pairscore.streaming.stream_job import bytes_of
 from tests.streaming.studies import (
     assert_same_fit,
@@ -110,7 +110,7 @@ def test_a_rule_chooses_the_shrinkage_of_memory_here_and_elsewhere(
     rule, method, engine, tmp_path, monkeypatch
 ):
     in_parts(monkeypatch)
-    monkeypatch.setattr(stream_items, "BLOCK_BYTES", 8 * 3 * 50)
+    monkeypatch.setattr(shared_items, "BLOCK_BYTES", 8 * 3 * 50)
     items, votes = draw(4, n=60)
     asked = {"method": method, "shrinkage": rule}
     files = write(tmp_path, items, votes)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from pairscore import PairscoreError, RankRegression
 from pairscore.errors import OneSidedWarning
-from pairscore.streaming.merge import at_scale, merge_files, merge_rounds, merge_sites
-from pairscore.streaming.rounds import SCALES, Point, point_of, save_round, site_round
+from pairscore.streaming.merge import merge_files, merge_rounds, merge_sites
+from pairscore.streaming.rounds import Point, point_of, save_round, site_round
+from pairscore.streaming.scale_sums import SCALES, at_scale
 from pairscore.streaming.site_files import read_sums_file
 from pairscore.streaming.sites import SiteSums, save_site, site_sums
 from pairscore.streaming.stream_data import StreamData

@@ -7,8 +7,8 @@ import pytest
 
 from pairscore import PairscoreError, fit_stream
 from pairscore.core.moments import Moments
+from pairscore.streaming.shared_items import SavedItems
 from pairscore.streaming.spark import Fault, add_children
-from pairscore.streaming.stream_items import SavedItems
 from tests.streaming.studies import draw
 
 

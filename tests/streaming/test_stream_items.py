@@ -8,15 +8,10 @@ import pytest
 
 from pairscore.core.moments import moments
 from pairscore.core.whitening import whitening_basis
-from pairscore.streaming import stream_items
+from pairscore.streaming import shared_items
 from pairscore.streaming.engines import add, local_engine
-from pairscore.streaming.stream_items import (
-    FeatureFiles,
-    ItemBlock,
-    SharedItems,
-    item_file,
-    write_features,
-)
+from pairscore.streaming.shared_items import FeatureFiles, SharedItems, item_file
+from pairscore.streaming.stream_items import ItemBlock, write_features
 
 RNG = np.random.default_rng(0)
 N, D = 101, 4
@@ -41,7 +36,7 @@ class Elsewhere:
 @pytest.fixture
 def tables(tmp_path, monkeypatch):
     """The table in memory, and in three files that are read in blocks of seven rows."""
-    monkeypatch.setattr(stream_items, "BLOCK_BYTES", 8 * D * 7)
+    monkeypatch.setattr(shared_items, "BLOCK_BYTES", 8 * D * 7)
     starts = (0, 30, 31, N)
     for number in range(3):
         block = ItemBlock(np.empty(0), list(X[starts[number] : starts[number + 1]].T))

@@ -19,6 +19,7 @@ from pairscore.theory.direction_variance import (
     LabelLaw,
     StudySize,
     closed_form_length_variance,
+    direction_variance,
     known_misordered,
     label_constants,
     likelihood_variance,
@@ -28,11 +29,11 @@ from pairscore.theory.direction_variance import (
     root_of_share,
     wrong_sign,
 )
+from pairscore.theory.draws import Judging, random_comparisons
 from pairscore.theory.integrals import (
     spread_for_noise,
 )
-from pairscore.theory.population import Judging, random_comparisons
-from pairscore.theory.predicted_error import direction_variance, first_order_variance
+from pairscore.theory.predicted_error import first_order_variance
 from tests.theory.conftest import (
     LOGIT,
     PROBIT,
@@ -123,7 +124,9 @@ def test_the_resolvent_is_the_mean_square_of_drawn_errors(method, noise, m, d):
     The first order is off by more where M = N.
     """
     n, law, rng = 250, law_of(noise, d), np.random.default_rng(11)
-    predicted = (d - 1) * direction_variance(law, StudySize(n + 2, m, d), method)
+    predicted = (d - 1) * direction_variance(
+        law.labels, law.constants, StudySize(n + 2, m, d), method
+    )
     drawn = [naive_errors(method, law.constants, n, m, d, rng) for _ in range(120)]
     assert_means(drawn, predicted, allowed=0.04)
     # the rival is 14 % (`pooled`) and 33 % (`paired`) too small, the mean uncertain by 2 %
@@ -387,7 +390,10 @@ def test_three_points_stand_for_many_exposures(monkeypatch):
 
     def variances():
         size = StudySize(200, 40_000, 40)
-        return [direction_variance(law, size, method) for method in ("pooled", "paired", "mle")]
+        return [
+            direction_variance(law.labels, law.constants, size, method)
+            for method in ("pooled", "paired", "mle")
+        ]
 
     few = variances()
     monkeypatch.setattr(module, "MANY", 1e6)

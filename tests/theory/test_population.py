@@ -12,6 +12,7 @@ from pairscore.core.moments import moments
 from pairscore.core.pair_graph import tally
 from pairscore.data.votes import Votes
 from pairscore.metrics import angle
+from pairscore.theory.draws import inverse_wishart_times, random_covariance, reflect_first_axis
 from pairscore.theory.integrals import (
     closed_form_length,
     eta,
@@ -19,7 +20,6 @@ from pairscore.theory.integrals import (
     kappa,
     spread_for_noise,
 )
-from pairscore.theory.population import inverse_wishart_times, random_covariance, reflect_first_axis
 
 LEVEL = 1e-6  # chance that a right program fails a test, over all of its comparisons
 METHODS = ["split", "pooled", "paired", "mle"]

@@ -23,18 +23,14 @@ from pairscore.theory import predicted_error as theory
 from pairscore.theory.direction_variance import (
     WIDEST_SPREAD,
     StudySize,
+    direction_variance,
+    length_variance,
     wrong_sign,
 )
 from pairscore.theory.integrals import (
     spread_for_noise,
 )
-from pairscore.theory.predicted_error import (
-    ErrorLaw,
-    QuasiRandomErrors,
-    direction_variance,
-    first_order_variance,
-    length_variance,
-)
+from pairscore.theory.predicted_error import ErrorLaw, QuasiRandomErrors, first_order_variance
 from tests.theory.conftest import LEVEL, LOGIT, assert_means, fitted, law_of, sigma_angle, studies
 
 
@@ -49,12 +45,12 @@ def test_with_many_comparisons_per_item_the_first_order_is_enough(method, noise)
     law = law_of(noise, 50)
     for n in (10_000,) if method == "mle" else (200, 10_000):
         allowed = 1 / n + (2e-3 if method == "mle" else 3e-4)
-        assert direction_variance(law, StudySize(n, 10_000 * n, 50), method) == pytest.approx(
-            first_order_variance(law, n, 10_000 * n, method), rel=allowed
-        )
-    assert direction_variance(law, StudySize(200, 200, 50), method) > 1.05 * first_order_variance(
-        law, 200, 200, method
-    )
+        assert direction_variance(
+            law.labels, law.constants, StudySize(n, 10_000 * n, 50), method
+        ) == pytest.approx(first_order_variance(law, n, 10_000 * n, method), rel=allowed)
+    assert direction_variance(
+        law.labels, law.constants, StudySize(200, 200, 50), method
+    ) > 1.05 * first_order_variance(law, 200, 200, method)
 
 
 def test_the_first_order_written_out():
@@ -77,7 +73,7 @@ def test_the_first_order_written_out():
 @pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
 def test_too_few_comparisons_leave_any_direction(method):
     law = law_of(0.2, 60)
-    assert direction_variance(law, StudySize(200, 15, 60), method) == np.inf
+    assert direction_variance(law.labels, law.constants, StudySize(200, 15, 60), method) == np.inf
     error = law.predict(200, 15, method)
     assert (error.angle, error.sigma_angle, error.misordered, error.norm_error) == (
         np.pi / 2,
@@ -85,7 +81,9 @@ def test_too_few_comparisons_leave_any_direction(method):
         0.5,
         np.inf,
     )
-    assert np.isfinite(direction_variance(law, StudySize(200, 150, 60), method))
+    assert np.isfinite(
+        direction_variance(law.labels, law.constants, StudySize(200, 150, 60), method)
+    )
 
 
 def test_the_angle_of_the_likelihood_with_hardly_any_noise():
@@ -149,7 +147,7 @@ def test_few_comparisons_turn_an_estimate_beyond_a_right_angle_as_often_as_predi
     found = law.errors(n, m, "paired")["sigma_angle"]
     assert_means(angles, found.mean(), allowed=0.06)
     assert_means(angles > np.pi / 2, np.mean(found > np.pi / 2), allowed=0.5)
-    sd = np.sqrt(length_variance(law, StudySize(n, m, d), "paired"))
+    sd = np.sqrt(length_variance(law.labels, law.constants, StudySize(n, m, d), "paired"))
     rival = np.mean(1 + sd * law.nodes.normal < 0)
     with pytest.raises(AssertionError):
         assert_means(angles > np.pi / 2, rival, allowed=0.5)
@@ -300,10 +298,11 @@ def test_what_cannot_be_predicted_is_said_in_a_sentence(law, arguments, sentence
 @pytest.mark.parametrize("method", METHODS)
 def test_the_smallest_studies_have_a_prediction(method):
     for d in (1, 2, 5):
-        error = law_of(0.2, d).predict(d + (4 if method == "split" else 2), 1000, method)
+        law = law_of(0.2, d)
+        error = law.predict(d + (4 if method == "split" else 2), 1000, method)
         assert 0 <= error.angle <= np.pi
         assert np.isfinite(error.norm_error)
-        assert length_variance(law_of(0.2, d), StudySize(d + 4, 1000, d), "paired") > 0
+        assert length_variance(law.labels, law.constants, StudySize(d + 4, 1000, d), "paired") > 0
 
 
 def test_maximum_likelihood_is_too_long_by_as_much_as_predicted(monkeypatch):

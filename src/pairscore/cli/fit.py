@@ -270,9 +270,9 @@ def fit_study(
 
     What was tried is printed.
     """
-    from pairscore.estimators.ridge_choice import number_item_groups
     from pairscore.estimators.settings import DEFAULTS, check_settings
     from pairscore.model.fit_comparisons import fit_comparisons
+    from pairscore.model.fit_input import number_item_groups
     from pairscore.parallel import Workers
 
     data, groups = study.comparisons, study.groups
@@ -386,8 +386,6 @@ def next_steps(items: Path, comparisons: tuple[Path, ...], output: Path, page: P
 
 STREAM_MEMORY = "1GB"  # that comparisons take while they are read in parts
 ONLY_IN_PARTS = ("engine", "scratch", "checkpoint")
-
-
 # options of fit that need all comparisons at once, or files as a table in memory
 NOT_IN_PARTS = (
     *("auto", "use", "group", "item_effects", "judge_slopes", "context"),

@@ -23,7 +23,7 @@ Start with ``links``: how a difference of scores becomes a probability.
     roots           roots of functions of one number
     sandwich        covariances that let comparisons that share an item be dependent
     comparison_means  means over comparisons that share items, their errors and intervals
-    quantiles       widths of intervals, p-values, Wald's test
+    significance    widths of intervals, p-values, Wald's test
 
 Imports: errors.
 """

@@ -18,6 +18,10 @@ ctypedef fused number:
     signed char
     double
 
+ctypedef fused count:
+    int
+    double
+
 cdef extern from *:
     """
     #ifndef __GNUC__
@@ -47,18 +51,19 @@ cdef int refuse(bint outside) except -1:
 
 
 def add_tally(const index[::1] left, const index[::1] right, const number[::1] outcome,
-              const double[:] amount, double[::1] net, double[::1] exposures):
-    """Net wins and exposures; a comparison of an item with itself is none.
+              const double[:] amount, count[:, ::1] sums):
+    """Net wins and exposures, side by side; a comparison of an item with itself is none.
 
-    Where amounts are None, each comparison counts once.
+    Where amounts are None, each comparison counts once. Sums in whole numbers of four bytes take
+    half the time of doubles where there are millions of items.
     """
-    cdef Py_ssize_t m, a, b, n = min(net.shape[0], exposures.shape[0])
+    cdef Py_ssize_t m, a, b, n = sums.shape[0] if sums.shape[1] == 2 else 0
     cdef double won, times = 1.0
     cdef bint outside = False, differ = amount is not None
     with nogil:
         for m in range(left.shape[0]):
             if m + FAR < left.shape[0]:
-                FETCH(&net[left[m + FAR]]); FETCH(&net[right[m + FAR]])
+                FETCH(&sums[left[m + FAR], 0]); FETCH(&sums[right[m + FAR], 0])
             a, b = left[m], right[m]
             if differ:
                 times = amount[m]
@@ -67,8 +72,8 @@ def add_tally(const index[::1] left, const index[::1] right, const number[::1] o
                 break
             if a != b:
                 won = times * outcome[m]
-                net[a] += won; net[b] -= won
-                exposures[a] += times; exposures[b] += times
+                sums[a, 0] += <count> won; sums[b, 0] -= <count> won
+                sums[a, 1] += <count> times; sums[b, 1] += <count> times
     refuse(outside)
 
 

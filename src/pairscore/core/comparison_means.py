@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from pairscore.core.incidence import ItemPairs
-from pairscore.core.quantiles import normal_width
+from pairscore.core.significance import normal_width
 
 LARGEST_SHARE = 0.8  # of the comparisons that one item may have: without it little is left
 ENOUGH_TESTS = 20  # independent ones, from which on a share is put into words

@@ -27,7 +27,7 @@ DROPPED_BITS = 52 - 7  # of a double's 52 digits, all but those that tell 128 bi
 MANY = 1 << 18  # comparisons, from which on their distribution is quicker than they are
 N_BINS = 2 * OCTAVES * BINS_OF_OCTAVE + 1  # of either sign, and zero in the middle
 OUTCOMES = (-1, 0, 1)
-AT_ONCE = 1 << 17  # comparisons at a time, beside which the bins are few
+AT_ONCE = 1 << 16  # comparisons at a time, beside which the bins are few
 
 
 @dataclass(frozen=True)

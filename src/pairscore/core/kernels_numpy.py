@@ -24,16 +24,16 @@ def add_tally(
     right: np.ndarray,
     outcome: np.ndarray,
     amount: np.ndarray | None,
-    net: np.ndarray,
-    exposures: np.ndarray,
+    sums: np.ndarray,
 ) -> None:
-    """Net wins and exposures, added; a comparison of an item with itself is none."""
-    n = len(net)
+    """Net wins and exposures, added (N x 2); a comparison of an item with itself is none."""
+    n = len(sums)
     refuse_outside(n, left, right)
     exposed = times_amount((left != right).astype(float), amount)
     wins = exposed * outcome
-    net += np.bincount(left, wins, n) - np.bincount(right, wins, n)
-    exposures += np.bincount(left, exposed, n) + np.bincount(right, exposed, n)
+    of_wins = np.bincount(left, wins, n) - np.bincount(right, wins, n)
+    of_times = np.bincount(left, exposed, n) + np.bincount(right, exposed, n)
+    sums += np.column_stack([of_wins, of_times]).astype(sums.dtype)
 
 
 def subtract_scores(

@@ -23,6 +23,7 @@ ThreeArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 FAR_OUT = 10.0 ** np.arange(1, 9)  # differences of scores at which a user's link is looked at
 NEARLY_ZERO = 1e-3  # a link's value far out
+LARGEST_EXPONENT = 700.0  # whose exponential, and one over it, are numbers
 
 
 class Link:
@@ -148,6 +149,12 @@ class Logit(Link):
         f = _logistic(x)  # all three in a third of the time of the general way
         rise = f - f * f
         return f, rise, rise - 2 * f * rise
+
+    def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> TwoArrays:
+        small = np.exp(np.minimum(-x, LARGEST_EXPONENT))  # f(-x)/f(x): one exponential for both
+        chance = 1 / (1 + small)
+        rest = small * chance
+        return win * rest - lose * chance, (win + lose) * chance * rest
 
     def observed_information(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> np.ndarray:
         return self.score(x, win, lose)[1]  # both are n f (1 - f)

@@ -23,22 +23,6 @@ class Spread:
     sd: np.ndarray
 
 
-def standardised(X: np.ndarray, center: Spread) -> tuple[np.ndarray, np.ndarray]:
-    """Items less their mean, over the unit of each feature, and these units (d).
-
-    The unit is the standard deviation, or 1 of a constant.
-    """
-    unit = np.where(center.sd > 0, center.sd, 1.0)
-    Z: np.ndarray = np.empty(X.shape)
-
-    def one(chunk: slice) -> None:
-        for rows, centred in centred_blocks(X, center.mean, chunk):
-            np.divide(centred, unit, out=Z[rows])
-
-    on_each(one, row_chunks(*X.shape))
-    return Z, unit
-
-
 def lost_digits(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Masks (d) of features that hardly differ: less than squares hold, or than digits do.
 

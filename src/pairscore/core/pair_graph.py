@@ -8,7 +8,7 @@ Tallies of one item table add over files of comparisons.
 """
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -265,12 +265,6 @@ def aggregate_pairs(
     """
     columns = pair_pass(left, right, outcome, amount, n_items, 1 + keep_sides)
     return Pairs(*columns, side=np.array([1.0, -1.0]) if keep_sides else np.zeros(1))
-
-
-def count_pairs(left: np.ndarray, right: np.ndarray, amount: np.ndarray, n_items: int) -> Pairs:
-    """The pairs without who won, every comparison as a win of low."""
-    pairs = aggregate_pairs(left, right, np.broadcast_to(np.int8(1), len(left)), amount, n_items)
-    return replace(pairs, win=pairs.win + pairs.lose, lose=np.broadcast_to(0.0, pairs.win.shape))
 
 
 def difference_scatter(

@@ -54,13 +54,12 @@ def tally_pass(
     """Net wins and exposures of each item (N)."""
 
     def one(rows: slice) -> np.ndarray:
-        sums = np.zeros((2, n_items))
-        some = some_amounts(amount, rows)
-        add_tally(left[rows], right[rows], outcome[rows], some, sums[0], sums[1])
+        sums = np.zeros((n_items, 2))
+        add_tally(left[rows], right[rows], outcome[rows], some_amounts(amount, rows), sums)
         return sums
 
-    net, exposures = np.sum(on_each(one, _chunks_beside(len(left), n_items)), axis=0)
-    return net, exposures
+    net, exposures = np.sum(on_each(one, _chunks_beside(len(left), n_items)), axis=0).T
+    return np.ascontiguousarray(net), np.ascontiguousarray(exposures)
 
 
 def add_tally(
@@ -68,11 +67,12 @@ def add_tally(
     right: np.ndarray,
     outcome: np.ndarray,
     amount: np.ndarray | None,
-    net: np.ndarray,
-    exposures: np.ndarray,
+    sums: np.ndarray,
 ) -> None:
-    """The same, added to ``net`` and ``exposures``."""
-    kernels.add_tally(*same_kind(left, right), as_outcomes(outcome), amount, net, exposures)
+    """The same, added to ``sums`` (N x 2), where those of an item are side by side: items come in
+    any order. Whole numbers of four bytes do for fewer than 2^31 comparisons that count once each.
+    """
+    kernels.add_tally(*same_kind(left, right), as_outcomes(outcome), amount, sums)
 
 
 def difference_pass(left: np.ndarray, right: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -158,6 +158,34 @@ def add_scores(
     score = link.score(eta, win, lose)[0]
     add_net(left, right, score, net)
     return float(score.sum())
+
+
+def information_pass(
+    left: np.ndarray,
+    right: np.ndarray,
+    win: np.ndarray,
+    lose: np.ndarray,
+    scores: np.ndarray,
+    shift: float,
+    link: Link,
+) -> tuple[np.ndarray, bool]:
+    """Information of a Newton step of each row (R), and whether all of it is the observed one.
+
+    Rows are those of :func:`score_pass`. Where the observed information of some rows that are
+    looked at together is negative, theirs is the expected one (:meth:`Link.newton`).
+    """
+    information = np.empty(len(left))
+
+    def one(chunk: slice) -> bool:
+        is_observed = True
+        for first in range(chunk.start, chunk.stop, BLOCK):
+            rows = slice(first, min(first + BLOCK, chunk.stop))
+            eta = difference_pass(left[rows], right[rows], scores) + shift
+            _, information[rows], observed = link.newton(eta, win[rows], lose[rows])
+            is_observed = is_observed and observed
+        return is_observed
+
+    return information, all(on_each(one, row_chunks(len(left), 1)))
 
 
 def _chunks_beside(n_rows: int, n_items: int) -> list[slice]:

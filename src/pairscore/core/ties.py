@@ -1,4 +1,4 @@
-"""Win, tie or loss: four rules for ties, and averages over a normal item effect.
+"""Win, tie or loss: four rules for ties.
 
 With eta the difference of scores and t the parameter of ties,
 
@@ -15,8 +15,8 @@ chances of comparisons that are decided are those at scale * eta, with a scale f
 (:mod:`pairscore.core.decided_scale`).
 
 As a number an outcome is 1 for a win of left, 1/2 for a tie, 0 for a loss: :class:`OutcomeLaw` has
-its mean and variance. Where the score of an item has a normal effect beside its features, eta is
-eta + sd z with z standard normal, and probabilities are averaged over z.
+its mean and variance. Averages over a normal effect of items are in
+:mod:`pairscore.core.normal_average`.
 
 With ties as half wins the outcome has variance p (1 - p) - P(tie)/4, p its mean, less than a coin.
 P(tie) is not known without a rule, but ties are seen: :func:`share_of_coin`.

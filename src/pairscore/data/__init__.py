@@ -9,6 +9,7 @@ Start with ``comparisons``: what a fit is given. The others in the order of the 
     find_ids      the column that has the ids
     recipe        how columns become features, the same way for old and new items
     comparisons   items with the votes on them
+    judges        who judged, and how many
     repeats       comparisons that are added a second time
     folds         folds of items of nearly equal size
     splitters     cross-validation that holds out items

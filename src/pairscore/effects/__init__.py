@@ -3,10 +3,10 @@
 Start with ``joint_fit``: everything that was asked for, estimated together.
 
     design                   from settings and data to rows of single comparisons
-    linear_predictor         scores of comparisons: items' scores, context, judges and sides
     single_comparisons       the likelihood of single comparisons
     rows_maximum             its maximum, without effects of items
     joint_separation         where coefficients, effects and ties have no finite size
+    held_maximum             the maximum where a prior holds these
     profile_likelihood       intervals by it
     item_laws                effects of items: none, free abilities, or normal
     expectation_propagation  normal effects of items, given all comparisons
@@ -15,11 +15,11 @@ Start with ``joint_fit``: everything that was asked for, estimated together.
     item_variance            how much items differ: estimate and interval
     variance_score           whether they differ at all: a test
     item_effects             what a fit finds of its items, with the test of them
-    comparison_effects       what a fit finds of context, sides and ties
+    comparison_effects       what a fit finds of context, sides and ties; scores of comparisons
     shared_variance          covariances of two items that a model knows
     context                  what of a context belongs to the items
     judge_slopes             how sharp each judge is
-    judges                   how many there are, and what a fit finds of them
+    judges                   what a fit finds of each judge
     judge_agreement          how often they agree
     judge_tastes             whether they weigh the features differently
     graph_of_wins            whether abilities of items without features have a maximum

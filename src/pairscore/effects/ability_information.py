@@ -7,7 +7,7 @@ from scipy import sparse
 
 from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import Comparisons
-from pairscore.effects.linear_predictor import effect_columns
+from pairscore.effects.comparison_effects import effect_columns
 from pairscore.effects.single_comparisons import (
     RowDerivatives,
     RowsInformation,

@@ -21,8 +21,8 @@ from pairscore.core.linear_systems import conjugate_gradients
 from pairscore.core.moments import moments
 from pairscore.core.pair_graph import Pairs, laplacian
 from pairscore.core.passes import net_pass
-from pairscore.core.quantiles import p_in_words
 from pairscore.core.sandwich import DyadicSums, floored_covariance
+from pairscore.core.significance import p_in_words
 from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.display import first_few
 from pairscore.effects.expectation_propagation import Posterior

@@ -10,11 +10,10 @@ from scipy.linalg import block_diag
 from pairscore.core.incidence import joint_numbers
 from pairscore.core.pair_graph import aggregate_pairs, sum_sides
 from pairscore.core.ties import TieRule
+from pairscore.data.judges import judge_labels
 from pairscore.data.votes import refuse_missing_judges
 from pairscore.display import first_few, plural
-from pairscore.effects.comparison_effects import Effects
-from pairscore.effects.judges import judge_labels
-from pairscore.effects.linear_predictor import context_column
+from pairscore.effects.comparison_effects import Effects, context_column
 from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
 from pairscore.errors import CollinearFeaturesWarning, PairscoreError, SeparationWarning
 from pairscore.estimators.estimate import Estimate, Note

@@ -35,7 +35,6 @@ from typing import NamedTuple
 import numpy as np
 
 from pairscore.core import kernels, threads
-from pairscore.core.decided_scale import decided_scale
 from pairscore.core.normal_average import SD_CLASSES, averaged_derivatives, nodes_of_classes
 from pairscore.core.passes import net_pass
 from pairscore.core.ties import OutcomeDerivatives, OutcomeLaw, share_of_coin
@@ -45,6 +44,7 @@ from pairscore.effects.design import PreparedFit
 from pairscore.effects.item_covariance import (
     Covariance,
     FormedCovariance,
+    change_of_trace,
     posterior_covariance,
 )
 from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons
@@ -339,14 +339,6 @@ def gradients(post: Posterior) -> tuple[np.ndarray, np.ndarray]:
     return rows.gradient(s, post.theta, net), on_items
 
 
-def change_of_trace(before: Covariance, after: Covariance) -> float:
-    """By what share of itself the trace of V moved, by its diagonal."""
-    start = float(np.sum(before.diagonal))
-    if start == 0:
-        return 0.0
-    return abs(float(np.sum(after.diagonal)) / start - 1)
-
-
 def at_variance(post: Posterior, sigma2: float) -> Posterior:
     """The law that follows from the same terms at another sigma^2."""
     if sigma2 in (0, post.sigma2):
@@ -409,37 +401,3 @@ def propagate(post: Posterior, sigma2: float, close: float = CLOSE) -> Posterior
             share = max(SHORTER * share, 1 - SHORTER)
         last_step = post.step_size
     return post if close > CLOSE else post.with_information(CLOSE)
-
-
-def scale_of_decided_rows(post: Posterior, amount: np.ndarray) -> float:
-    """The factor from score differences to the chances of decided comparisons, each as all others
-    predict it: items and judges would find their own answers again in what they have learnt.
-
-    ``amount`` (M) is how many comparisons each row stands for.
-    """
-    rows = post.rows
-    if np.all(rows.outcome):
-        return 1.0  # no ties
-    center, square = cavities(post).law_of_eta()
-    law, eta = OutcomeLaw(rows.rule, rows.tie(post.theta)), center + rows.side(post.theta)
-    return decided_scale(law, eta, np.sqrt(square), rows.outcome, amount)
-
-
-def with_ridge_for_effects(
-    rows: SingleComparisons, theta: np.ndarray, post: Posterior
-) -> SingleComparisons:
-    """The ridge on coefficients that holds back as much beside effects as it did without them.
-
-    Beside effects, coefficients are longer and comparisons say less of each; the ridge is to what
-    they say as it was to what they said at ``theta``, the fit for which it was chosen.
-    """
-    d, ridge, s = len(rows.mean), rows.ridge.copy(), post.derivatives
-    borders = rows.item_borders(s)
-    beside = rows.information(s, borders) - borders.T @ post.covariance.times(borders) - ridge
-    unit = np.where(rows.feature_units > 0, rows.feature_units, np.inf)
-    with_effects, without = (
-        float(np.sum(np.diag(information)[:d] / unit**2))
-        for information in (beside, rows.information(rows.derivatives(theta)) - ridge)
-    )
-    ridge[:d, :d] *= min(max(with_effects, 0.0) / max(without, float(np.finfo(float).tiny)), 1.0)
-    return replace(rows, ridge=ridge)

@@ -344,3 +344,11 @@ def pseudo_inverses(stack: np.ndarray) -> np.ndarray:
         return np.zeros_like(stack)
     c = np.trace(stack, axis1=1, axis2=2)[:, None, None] / size**2
     return inverses(stack + c) - 1 / (c * size**2)
+
+
+def change_of_trace(before: Covariance, after: Covariance) -> float:
+    """By what share of itself the trace of V moved, by its diagonal."""
+    start = float(np.sum(before.diagonal))
+    if start == 0:
+        return 0.0
+    return abs(float(np.sum(after.diagonal)) / start - 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.quantiles import p_in_words
+from pairscore.core.significance import p_in_words
 from pairscore.data.items import Items, rows_of_same_features
 from pairscore.errors import PairscoreError
 

@@ -17,9 +17,11 @@ from pairscore.effects.expectation_propagation import (
     near_posterior,
     propagate,
     start_posterior,
-    with_ridge_for_effects,
 )
-from pairscore.effects.item_covariance import lasting_covariance
+from pairscore.effects.held_maximum import HeldMaximum, endless
+from pairscore.effects.item_covariance import (
+    lasting_covariance,
+)
 from pairscore.effects.item_effects import FEWEST_ITEMS
 from pairscore.effects.item_variance import (
     PRECISION,
@@ -30,7 +32,6 @@ from pairscore.effects.item_variance import (
     fit_item_variance,
     variance_interval,
 )
-from pairscore.effects.joint_separation import HeldMaximum, endless
 from pairscore.effects.judge_slopes import Slopes
 from pairscore.effects.rows_maximum import RowsMaximum, maximise_rows
 from pairscore.effects.single_comparisons import SingleComparisons
@@ -232,3 +233,23 @@ def law_of_items(data: TableData, settings: Settings, held: HeldMaximum) -> Item
     if settings.item_effects and n_shared(rows) >= fewest and not held.endless:
         return NormalEffects.of(held, settings)
     return NoItemEffects(held)
+
+
+def with_ridge_for_effects(
+    rows: SingleComparisons, theta: np.ndarray, post: Posterior
+) -> SingleComparisons:
+    """The ridge on coefficients that holds back as much beside effects as it did without them.
+
+    Beside effects, coefficients are longer and comparisons say less of each; the ridge is to what
+    they say as it was to what they said at ``theta``, the fit for which it was chosen.
+    """
+    d, ridge, s = len(rows.mean), rows.ridge.copy(), post.derivatives
+    borders = rows.item_borders(s)
+    beside = rows.information(s, borders) - borders.T @ post.covariance.times(borders) - ridge
+    unit = np.where(rows.feature_units > 0, rows.feature_units, np.inf)
+    with_effects, without = (
+        float(np.sum(np.diag(information)[:d] / unit**2))
+        for information in (beside, rows.information(rows.derivatives(theta)) - ridge)
+    )
+    ridge[:d, :d] *= min(max(with_effects, 0.0) / max(without, float(np.finfo(float).tiny)), 1.0)
+    return replace(rows, ridge=ridge)

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.core.decided_scale import decided_scale
+from pairscore.core.ties import OutcomeLaw
 from pairscore.core.whitening import Basis
 from pairscore.display import plural
-from pairscore.effects.comparison_effects import Effects
+from pairscore.effects.comparison_effects import Effects, comparison_scores
 from pairscore.effects.context import context_of_items, in_words, refuse_context_of_items
 from pairscore.effects.design import PreparedFit, effect_notes, prepare_fit
-from pairscore.effects.expectation_propagation import (
-    Posterior,
-    scale_of_decided_rows,
-)
+from pairscore.effects.expectation_propagation import Posterior, cavities
 from pairscore.effects.graph_of_wins import bound_abilities, grow_with_ties, win_components
+from pairscore.effects.held_maximum import HeldMaximum, endless, maximise_held
 from pairscore.effects.item_effects import (
     FEWEST_ITEMS,
     TEST_LEVEL,
@@ -33,7 +33,6 @@ from pairscore.effects.item_laws import (
     NormalEffects,
     law_of_items,
 )
-from pairscore.effects.joint_separation import HeldMaximum, endless, maximise_held
 from pairscore.effects.judge_slopes import (
     Slopes,
     judge_notes,
@@ -42,7 +41,6 @@ from pairscore.effects.judge_slopes import (
     with_slopes,
 )
 from pairscore.effects.kept_items import kept_effects
-from pairscore.effects.linear_predictor import comparison_scores
 from pairscore.effects.open_abilities import with_open_abilities, within_components
 from pairscore.effects.parameter_covariance import parameter_covariance, widening
 from pairscore.effects.rows_maximum import RowsMaximum, maximum_at
@@ -322,3 +320,17 @@ def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
         remedy = "fit without " + Setting("judge_slopes")
         notes.append(NotConvergedWarning(f"{what} do not converge", remedy))
     return notes
+
+
+def scale_of_decided_rows(post: Posterior, amount: np.ndarray) -> float:
+    """The factor from score differences to the chances of decided comparisons, each as all others
+    predict it: items and judges would find their own answers again in what they have learnt.
+
+    ``amount`` (M) is how many comparisons each row stands for.
+    """
+    rows = post.rows
+    if np.all(rows.outcome):
+        return 1.0  # no ties
+    center, square = cavities(post).law_of_eta()
+    law, eta = OutcomeLaw(rows.rule, rows.tie(post.theta)), center + rows.side(post.theta)
+    return decided_scale(law, eta, np.sqrt(square), rows.outcome, amount)

@@ -11,14 +11,12 @@ What is found is held by the prior that separation gets elsewhere: normal, with 
 the logarithm of Davidson's nu), along these directions and nowhere else.
 """
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
-from pairscore.data.comparisons import Comparisons
-from pairscore.effects.design import PreparedFit, make_design, prepare_fit
-from pairscore.effects.rows_maximum import RowsMaximum, maximise_rows
+from pairscore.effects.design import PreparedFit
+from pairscore.effects.rows_maximum import RowsMaximum, sizes_of_errors
 from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
 from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.separation import (
@@ -29,9 +27,6 @@ from pairscore.estimators.separation import (
 )
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
-
-if TYPE_CHECKING:
-    from pairscore.model.fit import Fit
 
 SMALLEST_GAP = 1e-13  # to the maximum, per comparison, that one more step closes
 MOST_ROWS_OF_PROGRAM = 20_000  # of the linear program that looks for separation, which grows faster
@@ -72,54 +67,6 @@ class Separation:
         return rows.ridge + SEPARATION_L2 * more @ more.T
 
 
-class HeldMaximum(NamedTuple):
-    """The maximum over theta without effects of items.
-
-    ``alone`` is where Newton's method got to, and ``top`` the maximum of what is held: the same
-    where there is no ``separation``. The rows of ``prepared`` have its ridge.
-    """
-
-    prepared: PreparedFit
-    alone: RowsMaximum
-    top: RowsMaximum
-    separation: Separation | None
-
-    @property
-    def endless(self) -> bool:
-        """Whether some effect of comparisons, or the tie parameter, has no finite size."""
-        found, rows = self.separation, self.prepared.rows
-        if found is None or not len(found.amount) or not rows.rule.has_parameter:
-            return endless(rows, self.alone)
-        return endless(rows, self.alone) or bool(found.directions[-1].any())
-
-
-def maximise_held(
-    data: TableData, settings: Settings, prepared: PreparedFit, start: np.ndarray, tol: float
-) -> HeldMaximum:
-    """Newton's steps to the maximum, with a ridge along directions in which there is none."""
-    alone = maximise_rows(prepared.rows, start, settings.max_iter, tol)
-    found = find_separation(data, settings, prepared, alone)
-    if found is None:
-        return HeldMaximum(prepared, alone, alone, None)
-    rows = replace(prepared.rows, ridge=found.ridge(prepared, data.item_moments.sd))
-    prepared = replace(prepared, rows=rows)
-    top = maximise_rows(rows, start, settings.max_iter, tol)
-    return HeldMaximum(prepared, alone, top, found)
-
-
-def endless(rows: SingleComparisons, top: RowsMaximum) -> bool:
-    """Whether some effect of comparisons has no finite size, so that nothing can be said of items
-    beside it.
-    """
-    return bool(np.any(_sizes_of_errors(rows, top)[len(rows.mean) :] > ENDLESS))
-
-
-def _sizes_of_errors(rows: SingleComparisons, top: RowsMaximum) -> np.ndarray:
-    """Standard errors of theta times the usual size of what it multiplies."""
-    unit = np.concatenate([rows.feature_units, rows.usual_sizes])
-    return np.sqrt(np.diag(top.basis.inverse)) * unit
-
-
 def find_separation(
     data: TableData, settings: Settings, prepared: PreparedFit, alone: RowsMaximum
 ) -> Separation | None:
@@ -133,7 +80,7 @@ def find_separation(
     """
     rows, plain, d = prepared.rows, prepared.plain.determined.recession, data.X.shape[1]
     is_one_sided = settings.side_effect and abs(rows.outcome.sum()) == len(rows.outcome)
-    runs_off = np.any(_sizes_of_errors(rows, alone) > ENDLESS)
+    runs_off = np.any(sizes_of_errors(rows, alone) > ENDLESS)
     runs_off |= rows.rule.has_parameter and np.any(alone.basis.undetermined)
     are_free = settings.free_abilities and not settings.ridge
     if are_free or not (plain is not None or is_one_sided or runs_off):
@@ -196,24 +143,3 @@ def _null_space(rows: np.ndarray) -> np.ndarray:
     """What rows (n x p) do not see, orthonormal."""
     values, vectors = np.linalg.eigh(rows.T @ rows)
     return vectors[:, values <= NOT_SEEN * values.max(initial=0.0)]
-
-
-def rows_at_maximum(fit: "Fit", data: Comparisons) -> tuple[SingleComparisons, RowsMaximum]:
-    """The comparisons of a fit with features as rows, and the maximum of their likelihood.
-
-    ``data`` are those that the fit is to; it has no item effects and no slopes of judges. One more
-    step from where it ended closes a gap of SMALLEST_GAP.
-    """
-    settings = replace(fit.settings, inference=None)
-    given = TableData(data, settings.side_effect)
-    if fit.effects is not None:
-        effects = fit.effects.values
-    else:
-        effects = np.array([] if fit.side_effect is None else [fit.side_effect])
-    start = np.concatenate([fit.coef, effects])
-    if fit.recession is None:
-        rows = make_design(given, settings).rows
-        return rows, maximise_rows(rows, start, settings.max_iter, SMALLEST_GAP)
-    prepared = prepare_fit(given, settings)
-    held = maximise_held(given, settings, prepared, start, SMALLEST_GAP)
-    return held.prepared.rows, held.top

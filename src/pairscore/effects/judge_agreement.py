@@ -7,8 +7,8 @@ import numpy as np
 from pairscore.core.comparison_means import share_interval, weighted_mean
 from pairscore.core.incidence import ItemPairs
 from pairscore.data.comparisons import Comparisons
+from pairscore.data.judges import judge_codes
 from pairscore.display import plural
-from pairscore.effects.judges import judge_codes
 
 AGREEMENT_WORDS = {
     "between": "two judges named the same winner in {share} of the pairs that both compared",

@@ -13,11 +13,12 @@ from scipy.optimize import minimize_scalar
 
 from pairscore.core.normal_average import averaged_derivatives
 from pairscore.core.ties import OutcomeLaw
+from pairscore.data.judges import FEW_JUDGES, judge_labels
 from pairscore.display import plural
 from pairscore.effects.design import PreparedFit
 from pairscore.effects.expectation_propagation import Cavities, Posterior, cavities
 from pairscore.effects.item_covariance import MOST_ENTRIES, FormedCovariance
-from pairscore.effects.judges import FEW_JUDGES, Judges, VotesSeen, judge_labels, judge_table
+from pairscore.effects.judges import Judges, VotesSeen, judge_table
 from pairscore.effects.single_comparisons import SingleComparisons, scale_rows
 from pairscore.errors import FewJudgesWarning, SeparationWarning
 from pairscore.estimators.estimate import Note

@@ -7,9 +7,9 @@ from scipy import sparse
 from scipy.special import fdtrc
 
 from pairscore.core.incidence import ItemPairs
-from pairscore.core.quantiles import p_in_words
+from pairscore.core.significance import p_in_words
 from pairscore.data.comparisons import Comparisons
-from pairscore.effects.judges import JudgePanel, judge_codes
+from pairscore.data.judges import JudgePanel, judge_codes
 
 FEWEST_ANSWERS = 5  # of a judge whose taste is tested: sums of fewer are no normal law
 MOST_JUDGES = 100  # whose tastes are tested: the design effect is a pass for each

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairscore.effects.joint_separation import rows_at_maximum
+from pairscore.effects.held_maximum import rows_at_maximum
 from pairscore.effects.rows_maximum import RowsMaximum
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import PairscoreError

@@ -80,3 +80,9 @@ def maximise_rows(
 def maximum_at(rows: SingleComparisons, theta: np.ndarray) -> RowsMaximum:
     """The maximum where theta is known to be one."""
     return RowsMaximum(theta, rows.basis(rows.derivatives(theta)), 0, True)
+
+
+def sizes_of_errors(rows: SingleComparisons, top: RowsMaximum) -> np.ndarray:
+    """Standard errors of theta times the usual size of what it multiplies."""
+    unit = np.concatenate([rows.feature_units, rows.usual_sizes])
+    return np.sqrt(np.diag(top.basis.inverse)) * unit

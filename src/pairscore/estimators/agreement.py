@@ -33,7 +33,7 @@ class Agreement:
     decided_scale: float
 
 
-def linear_predictor(data: TableData, result: Estimate) -> np.ndarray:
+def score_differences(data: TableData, result: Estimate) -> np.ndarray:
     """Difference of scores of every comparison (M) in memory, with all effects of the estimate."""
     if result.predictor.of_comparisons is not None:
         return result.predictor.of_comparisons
@@ -53,7 +53,7 @@ def differences_along(data: FitData, result: Estimate, distinct: bool = False) -
     votes, amount = data.comparisons, data.amount
     if distinct:
         amount = times_amount((votes.left != votes.right).astype(float), amount)
-    return Differences.of_comparisons(linear_predictor(data, result), votes.outcome, amount)
+    return Differences.of_comparisons(score_differences(data, result), votes.outcome, amount)
 
 
 def agreement_of(

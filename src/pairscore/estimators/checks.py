@@ -12,14 +12,8 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import FitSums
 from pairscore.estimators.item_table import ItemTable
 from pairscore.estimators.settings import Settings
-from pairscore.estimators.table_data import TableData
 
 SURELY_CLEAR = 1e4  # values over differences in a few items, that all digits are left with
-
-
-def n_counted(data: TableData) -> float:
-    """How many comparisons count: those that rows with a positive amount stand for."""
-    return data.comparisons.number
 
 
 def refuse_too_many_features(data: FitSums, m: float, settings: Settings) -> None:

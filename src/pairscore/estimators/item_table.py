@@ -2,7 +2,7 @@
 
 A sum over the table is a task that is called with its features, and with the entries of vectors
 that have a number for each item. Here the table is an array, perhaps a file that is mapped into
-memory, and the task is called once; :mod:`pairscore.streaming.stream_items` calls it with some rows
+memory, and the task is called once; :mod:`pairscore.streaming.shared_items` calls it with some rows
 at a time.
 """
 

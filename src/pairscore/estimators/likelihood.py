@@ -46,6 +46,8 @@ from pairscore.estimators.likelihood_errors import (
 )
 from pairscore.estimators.likelihood_solvers import (
     CLOSE,
+    CLOSE_OF_MANY,
+    MANY,
     ConjugateGradients,
     FormedHessian,
     LikelihoodLoss,
@@ -193,7 +195,9 @@ def _climb_by_passes(
     """
     hessian = hessian_at(sample, start, settings.link)[0] / _share_of_sample(data, sample)
     solver = QuasiNewton(_safe_inverse(T.T @ (hessian + np.diag(ridge)) @ T))
-    loss = LikelihoodLoss(data, settings.link, T, ridge, solver, tol=CLOSE)
+    n_comparisons = data.tally.n_comparisons / data.weight_unit
+    close = CLOSE if n_comparisons < MANY else CLOSE_OF_MANY
+    loss = LikelihoodLoss(data, settings.link, T, ridge, solver, tol=close)
     optimum = maximise(loss, start, min(settings.max_iter, MOST_PASSES))
     if optimum.converged or optimum.separated or solver.params is None:
         return optimum

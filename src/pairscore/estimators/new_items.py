@@ -24,7 +24,7 @@ from pairscore.core.sandwich import PairContributions
 from pairscore.core.ties import OutcomeLaw
 from pairscore.display import plural
 from pairscore.errors import ManyFeaturesWarning
-from pairscore.estimators.agreement import linear_predictor
+from pairscore.estimators.agreement import score_differences
 from pairscore.estimators.closed_form_errors import residual_factors
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def expect_of_new_items(
     W = estimate.determined.basis.transform[: data.X.shape[1]]
     if not W.size:  # no feature varies
         return None
-    predictor = linear_predictor(data, estimate)
+    predictor = score_differences(data, estimate)
     if estimate.unscaled is None:
         factor = 1.0
         equations = _leave_out_likelihood(data, law, predictor, sharpness)

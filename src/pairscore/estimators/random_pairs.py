@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import chdtri, chndtrinc
 
 from pairscore.core.moments import Moments
-from pairscore.core.quantiles import chi_square_p
+from pairscore.core.significance import chi_square_p
 from pairscore.core.whitening import whitening_basis
 from pairscore.errors import PairsNotRandomWarning
 

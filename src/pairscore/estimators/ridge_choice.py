@@ -32,10 +32,9 @@ from pairscore.core.pair_graph import Pairs, difference_scatter, sum_sides, tall
 from pairscore.core.passes import difference_pass
 from pairscore.core.whitening import TOLERANCE
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.folds import assign_folds, number_groups
-from pairscore.data.items import Items
+from pairscore.data.folds import assign_folds
 from pairscore.display import first_few, plural
-from pairscore.errors import OutlyingItemsWarning, PairscoreError, PairscoreWarning
+from pairscore.errors import OutlyingItemsWarning, PairscoreWarning
 from pairscore.estimators.closed_form import (
     choose_shrinkage,
     feature_covariance,
@@ -849,32 +848,3 @@ class LikelihoodPath(RidgePath):
                 return step
             direction = preconditioned + size / np.maximum(last_size, 1e-300) * direction
         return self._solve(rows, here, l2)
-
-
-def number_item_groups(item_groups: Any, items: Items | None, settings: Settings) -> np.ndarray:
-    """Number the groups of items that are held out together where the ridge is chosen.
-
-    Parameters
-    ----------
-    item_groups : one label per item (topic, patient), or dict from id to label
-    items : Items
-        All N of them; None for plain differences, which have no groups.
-    settings : Settings
-        With ``l2="auto"``; nothing else holds items out.
-
-    Returns
-    -------
-    ndarray of shape (N,), integer, in the order of first appearance
-    """
-    if items is None:
-        raise PairscoreError(
-            "item_groups are groups of items, and a matrix of differences has none; leave them out."
-        )
-    if not settings.holds_items_out:
-        l2 = "auto-known" if settings.choose_l2 else settings.l2
-        raise PairscoreError(
-            "item_groups are held out together where l2='auto' chooses the ridge, and l2 is"
-            f" {l2!r}; leave them out, or give them to Comparisons.from_frames, whose comparisons"
-            " any l2 takes."
-        )
-    return np.array(number_groups(item_groups, items, np.arange(len(items))))

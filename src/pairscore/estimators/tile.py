@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -16,10 +16,6 @@ from pairscore.core.pair_graph import (
 )
 from pairscore.core.row_blocks import centred_blocks
 from pairscore.core.sums import Sums
-
-if TYPE_CHECKING:
-    pass
-
 
 # Pairs of a tile in memory, at least: what is worked out of each stays in the cache. With fewer
 # than 8 an item, or than features, sums over the items of each tile would cost as much.

@@ -10,7 +10,6 @@ Start with ``compare``.
     anova            what a larger model adds to a smaller one
     residuals        which comparisons and items a model does not explain
     influence        on which items a model hangs
-    pipelines        a model behind transformers of scikit-learn
 
 Imports: display, errors, choices, records, parallel, data, core, estimators, effects, model.
 """

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.quantiles import chi_square_p, p_in_words
+from pairscore.core.significance import chi_square_p, p_in_words
 from pairscore.display import first_few, html_text
 from pairscore.errors import PairscoreError
 from pairscore.estimators.information_criteria import NO_MAXIMUM, Likelihood, kept_likelihood
 from pairscore.model.categories import shown_coefficients
-from pairscore.model.coefficient_intervals import effects_of_fit
 from pairscore.model.contrasts import TEST_REMEDIES, JointTest, wald_test
 from pairscore.model.fit import Fit
 from pairscore.model.inference import ITEM_ROBUST
@@ -178,8 +177,8 @@ def _added_names(small: Fit, large: Fit) -> tuple[tuple[str, ...], tuple[str, ..
     """Features and effects that only the larger model has; those of the smaller must be in it."""
     abilities = _has_abilities(large)
     kept = () if abilities else small.names
-    of_small = effects_of_fit(small).names
-    of_large = effects_of_fit(large).names
+    of_small = small.all_effects.names
+    of_large = large.all_effects.names
     lacking = [name for name in kept if name not in large.names]
     lacking += [name for name in of_small if name not in of_large]
     if _has_abilities(small) and not abilities:

@@ -18,13 +18,18 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from pairscore.core.ties import TINY, TieRule, share_of_coin
+from pairscore.core.ties import TINY, TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import first_few, html_text, plural, shown, text_table
 from pairscore.errors import PairscoreError
 from pairscore.estimators.information_criteria import HALF_WINS, kept_likelihood
 from pairscore.model.fit import Fit
-from pairscore.model.predict import difference_spread, outcome_probabilities, score_differences
+from pairscore.model.predict import (
+    difference_spread,
+    expected_outcomes,
+    outcome_probabilities,
+    score_differences,
+)
 from pairscore.model.regression import RankRegression
 from pairscore.records import plain, row_records
 
@@ -253,8 +258,8 @@ def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
 
             squares = AbilityRows(fit, data, eta).squares(in_eta, in_t)
         return _over(squares, variance)
-    from pairscore.effects.joint_separation import rows_at_maximum
-    from pairscore.effects.linear_predictor import effect_columns, judges_sharpness
+    from pairscore.effects.comparison_effects import effect_columns, judges_sharpness
+    from pairscore.effects.held_maximum import rows_at_maximum
 
     basis = rows_at_maximum(fit, data)[1].basis
     W = basis.transform  # whitens the information: H^-1 = W W'
@@ -296,23 +301,3 @@ def _mean_derivatives(
         mean += p * y
         square += p * y**2
     return in_eta, in_t, square - mean**2
-
-
-def expected_outcomes(fit: Fit, data: Comparisons) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of each outcome (1, 1/2 of a tie, 0) by the fit, both of shape (M,).
-
-    Where ties have a parameter, their probability is in both. Where they count as half wins, the
-    mean is the link's, and the variance that of a coin times the share that the ties of these
-    comparisons leave of it. Where they are left out, the others are coins, and nothing else than a
-    tie was expected of a tie: mean 1/2, variance 0.
-    """
-    _, tie, win = outcome_probabilities(fit, data, replace(fit.outcome_law, scale=1.0))
-    mean = win + 0.5 * tie
-    variance = np.maximum(win + 0.25 * tie - mean**2, 0.0)
-    if fit.ties == "half":
-        variance = variance * share_of_coin(mean, data.outcome, data.amount)
-    if fit.ties == "drop":
-        tied = data.outcome == 0
-        mean = np.where(tied, 0.5, mean)
-        variance = np.where(tied, 0.0, variance)
-    return mean, variance

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.quantiles import p_in_words, z_and_p
+from pairscore.core.significance import p_in_words, z_and_p
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.votes import refuse_missing_judges
 from pairscore.display import word_list

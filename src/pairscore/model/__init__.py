@@ -8,7 +8,7 @@ Start with ``fit_comparisons``: from comparisons and settings to a ``Fit``, with
     fit_input         what is given to fit
     update            more votes for a fit
     odd_data          what is odd about comparisons, and is said
-    notes             the features and the side that comparisons do not determine, and what is said
+    undetermined      the features and the side that comparisons do not determine, and what is said
     provenance        versions, fingerprint and command of a fit
     open_directions   what the comparisons leave open, and the groups of items that follow
     categories        levels of categories, as they are shown
@@ -24,6 +24,7 @@ Start with ``fit_comparisons``: from comparisons and settings to a ``Fit``, with
     score_scales      scales that people read: 0-100, Elo, wins, worth
     summary           the fit in words and numbers
     file              models on disk
+    pipelines         a model behind transformers of scikit-learn
     saved_comparisons  comparisons in a model file
 
 Imports: display, passwords, errors, choices, records, parallel, data, files, core, estimators,

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from pairscore.core.quantiles import normal_width
+from pairscore.core.significance import normal_width
 from pairscore.display import shown
-from pairscore.effects.comparison_effects import Effects
 from pairscore.errors import PairscoreError
 from pairscore.model.categories import shown_coefficients
 from pairscore.model.fit import Fit
@@ -12,19 +11,9 @@ from pairscore.model.fit import Fit
 INTERVALS = ("wald", "profile")
 
 
-def effects_of_fit(fit: Fit) -> Effects:
-    """Effects of comparisons, in the order of the covariance; a side effect may be the only one."""
-    if fit.effects is not None:
-        return fit.effects
-    if fit.side_effect is None:
-        return Effects((), (), np.empty(0), np.empty(0))
-    error = np.nan if fit.side_effect_std_error is None else fit.side_effect_std_error
-    return Effects(("left",), ("side",), np.array([fit.side_effect]), np.array([error]))
-
-
 def effect_intervals(fit: Fit, level: float = 0.95) -> dict[str, tuple[float, float]]:
     """Low and high end of every effect of comparisons, by name."""
-    effects = effects_of_fit(fit)
+    effects = fit.all_effects
     d = fit.n_features
     rows = np.eye(d + len(effects.names))[d:]
     low, high = fit.interval_ends(rows, effects.values, effects.std_errors, fit.width(level))

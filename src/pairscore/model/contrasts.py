@@ -13,14 +13,13 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import fdtrc
 
-from pairscore.core.quantiles import p_in_words, wald, z_and_p
+from pairscore.core.significance import p_in_words, wald, z_and_p
 from pairscore.core.whitening import OPEN_SHARE
 from pairscore.data.items import read_names
 from pairscore.display import did_you_mean, first_few, html_text
 from pairscore.errors import PairscoreError, is_real
 from pairscore.estimators.ridge import WEAK_L2
 from pairscore.model.categories import CategoryTerm, ShownCoefficients, shown_coefficients
-from pairscore.model.coefficient_intervals import effects_of_fit
 from pairscore.model.fit import Fit
 from pairscore.model.inference import ITEM_ROBUST, covariance_in_words
 from pairscore.model.open_directions import is_open
@@ -180,7 +179,7 @@ def wald_test(
     if fit.l2 > WEAK_L2:
         return no_test(WITH_RIDGE)
     effects = tuple(effects)
-    of_effects = effects_of_fit(fit)
+    of_effects = fit.all_effects
     numbers = map(of_effects.names.index, effects)
     chosen = [number for number in numbers if np.isfinite(of_effects.std_errors[number])]
     if not len(determined) and not chosen:
@@ -348,7 +347,7 @@ def _weighted_sum(fit: Fit, weights: Mapping[str, float]) -> tuple[float, float,
     Abilities have no such row.
     """
     if not isinstance(weights, Mapping) or not weights:
-        known = [*fit.names, *effects_of_fit(fit).names, "name"]
+        known = [*fit.names, *fit.all_effects.names, "name"]
         raise PairscoreError(
             f"a contrast has weights by the names of features, and {weights!r} has none; give for"
             f" example {{{known[0]!r}: 1}}."
@@ -371,7 +370,7 @@ def _weighted_sum(fit: Fit, weights: Mapping[str, float]) -> tuple[float, float,
             )
         return float(each @ values), float(each @ covariance @ each), None
     d = fit.n_features
-    effects = effects_of_fit(fit)
+    effects = fit.all_effects
     rows = shown_coefficients(fit).contrast_rows()
     contrast = np.zeros(d + len(effects.names))
     for name, weight in zip(weights, each, strict=True):
@@ -392,7 +391,7 @@ def _weighted_sum(fit: Fit, weights: Mapping[str, float]) -> tuple[float, float,
 
 def _effect(fit: Fit, name: Any) -> int | None:
     """The number of an effect of comparisons, None if there is none; refused without an error."""
-    effects = effects_of_fit(fit)
+    effects = fit.all_effects
     if name not in effects.names:
         return None
     number = effects.names.index(name)
@@ -410,7 +409,7 @@ def _effect(fit: Fit, name: Any) -> int | None:
 def _column(fit: Fit, name: str, terms: Iterable[str] = ()) -> int:
     if name in fit.names:
         return fit.names.index(name)
-    known = [*fit.names, *terms, *effects_of_fit(fit).names]
+    known = [*fit.names, *terms, *fit.all_effects.names]
     if not fit.n_features and fit.item_effects is not None and fit.item_effects.ids is not None:
         known = [*fit.item_effects.ids.tolist(), *known]
     raise PairscoreError(

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from pairscore.core.links import Link
-from pairscore.core.quantiles import interval_width
+from pairscore.core.significance import interval_width
 from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.core.whitening import OPEN_SHARE
 from pairscore.effects.comparison_effects import Effects
@@ -275,6 +275,18 @@ class Fit:
     def tie_parameter(self) -> float | None:
         """Of Davidson's or of Rao and Kupper's rule."""
         return None if self.effects is None else self.effects.of_kind("tie").get("tie")
+
+    @property
+    def all_effects(self) -> Effects:
+        """Effects of comparisons, in the order of the covariance; that of a side may be the only
+        one.
+        """
+        if self.effects is not None:
+            return self.effects
+        if self.side_effect is None:
+            return Effects((), (), np.empty(0), np.empty(0))
+        error = np.nan if self.side_effect_std_error is None else self.side_effect_std_error
+        return Effects(("left",), ("side",), np.array([self.side_effect]), np.array([error]))
 
     @property
     def item_effects_in_words(self) -> str:

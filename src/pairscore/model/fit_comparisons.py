@@ -14,7 +14,6 @@ from pairscore.effects.item_effects import ItemEffectsTest
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.agreement import agreement_of, differences_along
 from pairscore.estimators.checks import (
-    n_counted,
     refuse_extremes,
     refuse_lost_digits,
     refuse_too_many_features,
@@ -42,7 +41,6 @@ from pairscore.model.inference import (
     classical_abilities,
     judge_facts,
 )
-from pairscore.model.notes import feature_notes, side_notes
 from pairscore.model.odd_data import extreme_items_of, odd_comparisons
 from pairscore.model.open_directions import (
     ComparedItems,
@@ -54,6 +52,7 @@ from pairscore.model.open_directions import (
 )
 from pairscore.model.predict import fitted_scores, item_scores
 from pairscore.model.provenance import record_of
+from pairscore.model.undetermined import feature_notes, side_notes
 from pairscore.parallel import ALONE, Workers
 
 NOBODY_KNOWN = "a matrix of differences does not say who was compared"
@@ -142,7 +141,7 @@ def settings_of_data(
     data = fit_data.comparisons
     has_items = fit_data.has_items
     refuse_unknown_items_and_sides(settings, data, has_items)
-    refuse_too_many_features(fit_data, n_counted(fit_data), settings)
+    refuse_too_many_features(fit_data, fit_data.comparisons.number, settings)
     refuse_lost_digits(fit_data.table, fit_data.compared, data.items.feature_names)
     if not fit_data.X.shape[1]:
         settings, notes = ability_settings(fit_data, settings)
@@ -180,7 +179,7 @@ def _new_items(data: TableData, result: Estimate) -> NewItems | None:
     law = OutcomeLaw(TieRule(settings.ties, settings.link), result.effects.tie_parameter)
     sharpness = np.ones(len(data.comparisons))
     if result.effects.judges is not None:
-        from pairscore.effects.linear_predictor import judges_sharpness
+        from pairscore.effects.comparison_effects import judges_sharpness
 
         sharpness = judges_sharpness(data.comparisons, result.effects.judges)
     return expect_of_new_items(data, law, result, sharpness)

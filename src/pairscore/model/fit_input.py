@@ -1,18 +1,28 @@
 """What is given to fit: items and votes, comparisons, or plain differences."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from pairscore.data.comparisons import Comparisons
+from pairscore.data.folds import number_groups
+from pairscore.data.items import Items
+from pairscore.display import plural
+from pairscore.errors import PairscoreError
+from pairscore.estimators.settings import Settings
+
+if TYPE_CHECKING:
+    from pairscore.data.comparisons import Comparisons
+
+from collections.abc import Mapping
+from dataclasses import field
+
 from sklearn.utils.validation import validate_data
 
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
-from pairscore.data.items import Items
 from pairscore.data.tables import as_frame, to_array
 from pairscore.data.votes import Votes, check_amounts
-from pairscore.display import plural
-from pairscore.errors import PairscoreError
 
 
 @dataclass(frozen=True)
@@ -151,3 +161,32 @@ def _outcomes_and_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         f" has {len(labels)} values; use -1, 0 and 1, and Comparisons as X where ties go through"
         f" cross_val_predict."
     )
+
+
+def number_item_groups(item_groups: Any, items: Items | None, settings: Settings) -> np.ndarray:
+    """Number the groups of items that are held out together where the ridge is chosen.
+
+    Parameters
+    ----------
+    item_groups : one label per item (topic, patient), or dict from id to label
+    items : Items
+        All N of them; None for plain differences, which have no groups.
+    settings : Settings
+        With ``l2="auto"``; nothing else holds items out.
+
+    Returns
+    -------
+    ndarray of shape (N,), integer, in the order of first appearance
+    """
+    if items is None:
+        raise PairscoreError(
+            "item_groups are groups of items, and a matrix of differences has none; leave them out."
+        )
+    if not settings.holds_items_out:
+        l2 = "auto-known" if settings.choose_l2 else settings.l2
+        raise PairscoreError(
+            "item_groups are held out together where l2='auto' chooses the ridge, and l2 is"
+            f" {l2!r}; leave them out, or give them to Comparisons.from_frames, whose comparisons"
+            " any l2 takes."
+        )
+    return np.array(number_groups(item_groups, items, np.arange(len(items))))

@@ -7,7 +7,7 @@ from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import plural
 from pairscore.errors import FewItemsWarning, PairscoreWarning
-from pairscore.estimators.agreement import linear_predictor
+from pairscore.estimators.agreement import score_differences
 from pairscore.estimators.estimate import Estimate, Note
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
@@ -29,7 +29,7 @@ def allow_for_judges(data: Comparisons, settings: Settings) -> Settings:
         return settings
     kind = "items"
     if data.judge is not None and settings.method == "mle":
-        from pairscore.effects.judges import panel_of
+        from pairscore.data.judges import panel_of
 
         kind = "items+judges" if panel_of(data).is_enough else "items"
     return replace(settings, inference=kind)
@@ -44,8 +44,8 @@ def judge_facts(fit_data: TableData, result: Estimate) -> dict[str, Any]:
     data = fit_data.comparisons
     if data.judge is None or settings.inference is None:
         return {}
+    from pairscore.data.judges import panel_of
     from pairscore.effects.judge_tastes import judge_tastes
-    from pairscore.effects.judges import panel_of
 
     panel = panel_of(data)
     if not panel.n_judges:
@@ -65,7 +65,7 @@ def judge_facts(fit_data: TableData, result: Estimate) -> dict[str, Any]:
     scope = f"{scope} ({reason})" if reason else scope
     rule = TieRule(settings.ties, settings.link)
     tie = result.effects.tie_parameter
-    predictor = linear_predictor(fit_data, result)
+    predictor = score_differences(fit_data, result)
     score = rule.derivatives(predictor, data.outcome.astype(float), tie, value=False).eta
     by_items = data.items.values.shape[1] > 0
     tastes = judge_tastes(data, score, predictor, by_items)

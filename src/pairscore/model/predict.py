@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from pairscore.core.normal_average import averaged_probabilities
-from pairscore.core.ties import OutcomeLaw
+from pairscore.core.ties import OutcomeLaw, share_of_coin
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.effects.item_effects import ItemEffects, KnownItems
@@ -88,14 +88,14 @@ def score_differences(fit: Fit, data: Comparisons) -> np.ndarray:
         refuse_unknown_abilities(fit, scores, data.items.ids, rows)
     if fit.effects is None and fit.judges is None:
         return scores[data.left] - scores[data.right] + (fit.side_effect or 0.0)
-    from pairscore.effects.linear_predictor import comparison_scores
+    from pairscore.effects.comparison_effects import comparison_scores
 
     return comparison_scores(scores, data, fit.effects, fit.judges)
 
 
 def difference_spread(fit: Fit, data: Comparisons) -> np.ndarray:
     """Standard deviation of what is not known of each score difference with item effects, (M,)."""
-    from pairscore.effects.linear_predictor import judges_sharpness
+    from pairscore.effects.comparison_effects import judges_sharpness
 
     known = known_items(fit, data.items)
     if fit.item_effects is None or known is None:
@@ -135,7 +135,7 @@ def score_intervals(fit: Fit, data: Comparisons, width: float) -> tuple[np.ndarr
     low, high = np.full((2, len(data)), np.nan)
     if fit.covariance is None:
         return low, high
-    from pairscore.effects.linear_predictor import (
+    from pairscore.effects.comparison_effects import (
         effect_columns,
         judges_sharpness,
         scores_in_context,
@@ -277,3 +277,23 @@ def _tie_interval(
     least, most = by_score
     low = expit(middle - reach(least, law.t - error))
     return low, expit(middle + reach(most, law.t + error))
+
+
+def expected_outcomes(fit: Fit, data: Comparisons) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of each outcome (1, 1/2 of a tie, 0) by the fit, both of shape (M,).
+
+    Where ties have a parameter, their probability is in both. Where they count as half wins, the
+    mean is the link's, and the variance that of a coin times the share that the ties of these
+    comparisons leave of it. Where they are left out, the others are coins, and nothing else than a
+    tie was expected of a tie: mean 1/2, variance 0.
+    """
+    _, tie, win = outcome_probabilities(fit, data, replace(fit.outcome_law, scale=1.0))
+    mean = win + 0.5 * tie
+    variance = np.maximum(win + 0.25 * tie - mean**2, 0.0)
+    if fit.ties == "half":
+        variance = variance * share_of_coin(mean, data.outcome, data.amount)
+    if fit.ties == "drop":
+        tied = data.outcome == 0
+        mean = np.where(tied, 0.5, mean)
+        variance = np.where(tied, 0.0, variance)
+    return mean, variance

@@ -29,7 +29,7 @@ def rank_intervals_by_pieces(
     covariance: np.ndarray,
     width: float,
     extra_variance: np.ndarray | None = None,
-    held: "HeldPairs | OpenAbilities | None" = None,
+    held: "HeldPairs | OpenAbilityRanks | None" = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Best and worst rank of each item: how many others are surely better, and surely worse.
 
@@ -127,7 +127,7 @@ class HeldPairs:
 
 
 @dataclass(frozen=True)
-class OpenAbilities:
+class OpenAbilityRanks:
     """Ends (n) of the intervals of abilities, of which some are open, and the items' components.
 
     Of two items of different components, one is surely above the other if its interval is.
@@ -138,7 +138,7 @@ class OpenAbilities:
     component: np.ndarray
 
     @classmethod
-    def of_items(cls, fit: Fit, known: KnownItems, width: float) -> "OpenAbilities | None":
+    def of_items(cls, fit: Fit, known: KnownItems, width: float) -> "OpenAbilityRanks | None":
         effects = fit.item_effects
         if effects is None or effects.components is None or fit.covariance is None:
             return None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.quantiles import scheffe_width
+from pairscore.core.significance import scheffe_width
 from pairscore.data.items import Items, feature_keys, table_like
 from pairscore.effects.item_effects import KnownItems
 from pairscore.errors import PairscoreError
@@ -20,7 +20,7 @@ from pairscore.model.rank_intervals import (
     BLOCK,
     SAME_SCORE,
     HeldPairs,
-    OpenAbilities,
+    OpenAbilityRanks,
     Pieces,
     rank_intervals_by_pieces,
     scores_within,
@@ -102,7 +102,7 @@ def rank_pieces(
         refuse_unknown_abilities(fit, scores, named)
         errors = np.sqrt((known.share * errors) ** 2 + known.variance)
         variance += known.of_differences
-        abilities = OpenAbilities.of_items(fit, known, width)
+        abilities = OpenAbilityRanks.of_items(fit, known, width)
     if abilities is not None:
         held = np.ones(len(scores), dtype=bool)
         low = abilities.low
@@ -235,7 +235,7 @@ def _rank_rows(
     variance: np.ndarray,
     centred: Pieces,
     width: float,
-    abilities: "OpenAbilities | None" = None,
+    abilities: "OpenAbilityRanks | None" = None,
 ) -> _Ranks:
     """Rank all items together."""
     n = len(scores)

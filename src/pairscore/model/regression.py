@@ -9,21 +9,20 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pairscore.core.quantiles import z_and_p
+from pairscore.core.significance import z_and_p
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.items import Items, with_features
 from pairscore.effects.item_effects import KnownItems
 from pairscore.errors import PairscoreError
 from pairscore.estimators.estimate import Note
 from pairscore.estimators.information_criteria import CRITERIA, kept_likelihood
-from pairscore.estimators.ridge_choice import number_item_groups
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.coefficient_intervals import coefficient_intervals, shown_coef_and_errors
 from pairscore.model.contrasts import Contrast, JointTest, contrast_of, joint_test_of
 from pairscore.model.file import ModelFile, load_model, save_model
 from pairscore.model.fit import Fit, kept_types
 from pairscore.model.fit_comparisons import fit_comparisons
-from pairscore.model.fit_input import read_fit_input, weighted
+from pairscore.model.fit_input import number_item_groups, read_fit_input, weighted
 from pairscore.model.item_differences import Difference, item_difference, pair_differences
 from pairscore.model.item_lookup import (
     ItemRows,

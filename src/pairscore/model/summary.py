@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.quantiles import interval_width, p_in_words, z_and_p
+from pairscore.core.significance import interval_width, p_in_words, z_and_p
 from pairscore.data.recipe import recipe_of
 from pairscore.display import first_few, html_text, text_table
 from pairscore.model.categories import CategoryTerm, shown_coefficients

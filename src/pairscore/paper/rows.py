@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
-from pairscore.core.quantiles import chi_square_p
+from pairscore.core.significance import chi_square_p
 
 Row = Mapping[str, Any]
 LEVEL = 0.95  # of the interval of an N needed

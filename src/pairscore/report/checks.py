@@ -16,7 +16,7 @@ from scipy.special import chdtri, expit, ndtri
 from pairscore.core.linear_systems import solve_by_factor
 from pairscore.core.links import Link
 from pairscore.core.passes import net_pass
-from pairscore.core.quantiles import chi_square_p, wald
+from pairscore.core.significance import chi_square_p, wald
 from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
 from pairscore.display import first_few, word_list
@@ -24,8 +24,8 @@ from pairscore.effects.judges import REACH
 from pairscore.errors import PairscoreWarning, SeparatedFeaturesWarning, UnbeatenItemsWarning
 from pairscore.estimators.random_pairs import SIGNIFICANCE, TOLERATED, pairing_of_data
 from pairscore.estimators.table_data import TableData
-from pairscore.evaluation.residuals import expected_outcomes
 from pairscore.evaluation.settings_search import IN_WORDS
+from pairscore.model.predict import expected_outcomes
 from pairscore.model.regression import RankRegression
 from pairscore.report.items import comparisons_per_item
 from pairscore.report.trials import WrongShare

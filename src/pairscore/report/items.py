@@ -11,8 +11,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, read_items, with_features
 from pairscore.data.recipe import apply_recipe, recipe_of
 from pairscore.errors import PairscoreError
-from pairscore.evaluation.residuals import expected_outcomes
-from pairscore.model.predict import neutral_chances
+from pairscore.model.predict import expected_outcomes, neutral_chances
 from pairscore.model.ranks import rank_pieces
 from pairscore.model.score_scales import ScoreScale
 

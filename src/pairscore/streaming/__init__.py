@@ -8,7 +8,9 @@ Start with ``fit_stream``.
     first_pass    what the first pass over comparisons counts and writes
     checkpoint    the sums of a first pass that was ended, to go on from
     batches       batches of comparisons as row numbers, outcomes and amounts
-    stream_items  the item table, in memory or in files that all workers can reach
+    stream_items  the item table, read in parts
+    stream_ids    the column of it that has the ids
+    shared_items  the item table in files that all workers can reach
     spill         comparisons on disk, those of a pair of blocks together
     blocks        them in memory, a block of items at a time, and sums over pairs
     scratch       folders for temporary files, here or where all workers can reach them
@@ -19,6 +21,7 @@ Start with ``fit_stream``.
     spark         an engine on Spark
     sites         the first sums that sites send
     rounds        the sums that they send at a model of merged sums
+    scale_sums    sums at several scales of one direction
     site_files    files of sums of sites
     merge         models from sums of sites
 

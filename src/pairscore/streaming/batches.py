@@ -231,11 +231,6 @@ class BatchReader:
         return _batch_of(votes)
 
 
-def ids_only(items: Items) -> Items:
-    """Items without their features, which is all that finding rows takes."""
-    return Items(np.broadcast_to(0.0, (len(items), 1)), ("x",), items.ids, items.backend)
-
-
 def _batch_of(votes: Votes) -> Batch:
     columns = votes.left, votes.right, votes.outcome
     return Batch(*columns, votes.given_amount, votes.weight, votes.count)

@@ -17,8 +17,8 @@ from pairscore.core.pair_graph import aggregate_pairs
 from pairscore.estimators.fit_data import Selection
 from pairscore.estimators.tile import Block, Tile
 from pairscore.streaming.batches import Batch
+from pairscore.streaming.shared_items import FeatureFiles
 from pairscore.streaming.spill import Spill
-from pairscore.streaming.stream_items import FeatureFiles
 
 TILES_AT_ONCE = 4  # in memory, whatever the number of workers
 

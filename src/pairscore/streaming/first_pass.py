@@ -40,8 +40,9 @@ from pairscore.streaming.blocks import TILES_AT_ONCE
 from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.engines import Engine
 from pairscore.streaming.progress import Progress, Watch
+from pairscore.streaming.shared_items import SharedItems
 from pairscore.streaming.spill import TILE_FORMAT, Grid, Spill, spill_of_rows
-from pairscore.streaming.stream_items import SharedItems, some_rows
+from pairscore.streaming.stream_items import some_rows
 
 SAMPLE = 1_000_000  # comparisons, about, from which passes start
 LEAST_SAMPLE = 20_000  # of them, however small the memory
@@ -205,14 +206,14 @@ class TallyTask:
     spill: Spill | None = None
 
     def __call__(self, part: NumberedPart) -> FirstSums:
-        net, exposures = np.zeros((2, self.n_items))
+        sums: np.ndarray = np.zeros((self.n_items, 2), dtype=self._kind_of_sums(part))
         tied = given = n_given = total = weighted = number = 0.0
         weights = Range()
         samples = list[Batch]()
         n_rows = 0
         won = np.zeros(2)
         is_apart = self.reader.drop_ties or "weight" in self.reader.layout.columns
-        counted = np.zeros((2, self.n_items if is_apart else 0))
+        counted = np.zeros((self.n_items if is_apart else 0, 2))
         odd, dropped = np.zeros((2, self.n_items), dtype=bool)
         starts = []
         for chunk, batch in enumerate(self.reader.all_batches(part.source)):
@@ -223,11 +224,11 @@ class TallyTask:
             n_given += _number(batch)
             if is_apart:
                 times = times_met(batch.left, batch.right, batch.amount, batch.times)
-                add_tally(batch.left, batch.right, batch.outcome, times, counted[0], counted[1])
+                add_tally(batch.left, batch.right, batch.outcome, times, counted)
             if self.reader.drop_ties and has_ties:
                 dropped[batch.left[is_tie]] = dropped[batch.right[is_tie]] = True
                 batch = batch.take(~is_tie)
-            add_tally(batch.left, batch.right, batch.outcome, batch.amount, net, exposures)
+            add_tally(batch.left, batch.right, batch.outcome, batch.amount, sums)
             won += _wins_of_sides(batch)
             total += total_of(batch.amount, len(batch.left))
             weighted += _weighted(batch)
@@ -243,6 +244,7 @@ class TallyTask:
                 starts.append(self.spill.write(part.number, chunk, batch))
         if self.spill is not None:
             self.spill.close(part.number, starts)
+        net, exposures = np.ascontiguousarray(sums.T, dtype=float)
         return FirstSums(
             Tally(net, exposures, total),
             number=number,
@@ -253,12 +255,18 @@ class TallyTask:
             left_won=float(won[0]),
             right_won=float(won[1]),
             n_rows=float(n_rows),
-            counted=counted,
+            counted=np.ascontiguousarray(counted.T),
             weights=weights,
             seen=(exposures > 0) | odd,
             dropped=dropped,
             sample=_sample(samples),
         )
+
+    def _kind_of_sums(self, part: NumberedPart) -> type:
+        """Whole numbers where each comparison counts once, and how many there are is known."""
+        is_plain = not {"weight", "count"} & set(self.reader.layout.columns)
+        is_counted = getattr(part.source, "kind", "parquet") == "parquet"  # rows of text are not
+        return np.int32 if is_plain and is_counted and part.source.n_rows < 2**31 else float
 
 
 def _weighted(batch: Batch) -> float:

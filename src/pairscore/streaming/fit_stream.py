@@ -18,10 +18,10 @@ from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.model.fit import Fit
 from pairscore.model.fit_comparisons import keep_estimate, without_decisions
 from pairscore.model.inference import choose_inference
-from pairscore.model.notes import feature_notes, side_notes
 from pairscore.model.odd_data import alike_notes, extreme_items, one_sided_notes
 from pairscore.model.provenance import record_of
 from pairscore.model.regression import RankRegression
+from pairscore.model.undetermined import feature_notes, side_notes
 from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.engine_addresses import connected
 from pairscore.streaming.progress import Progress
@@ -134,8 +134,8 @@ def fit_stream(
         data = job.prepare(stack)
         asked, notes = check_first(data, settings)
         notes = [*_odd_parts(data), *notes]
-        fit_data = fit_likelihood if asked.method == "mle" else fit_closed_form
-        fit, more = keep_fit(data, fit_data(data, asked))
+        estimator = fit_likelihood if asked.method == "mle" else fit_closed_form
+        fit, more = keep_fit(data, estimator(data, asked))
         names_judges = "judge" in columns or "judge" in data.parts[0].source.column_names()
     fit = replace(fit, settings=replace(fit.settings, l2=settings.ridge))
     if checkpoint is not None:

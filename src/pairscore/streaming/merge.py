@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.decided_scale import prior_precision
-from pairscore.core.roots import solve_falling
 from pairscore.core.scale import Scale
 from pairscore.core.sums import share_of
 from pairscore.errors import (
@@ -42,17 +40,16 @@ from pairscore.estimators.ridge import ridge_is_weak
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.model.fit_comparisons import fit_of, without_decisions
 from pairscore.model.inference import choose_inference
-from pairscore.model.notes import feature_notes, side_notes
 from pairscore.model.provenance import record_of
 from pairscore.model.regression import RankRegression
-from pairscore.streaming.rounds import (
+from pairscore.model.undetermined import feature_notes, side_notes
+from pairscore.streaming.rounds import ClosedFormRound, LikelihoodRound, Point, RoundSums
+from pairscore.streaming.scale_sums import (
     PAIR_SCALES,
     SCALES,
-    ClosedFormRound,
-    LikelihoodRound,
-    Point,
-    RoundSums,
-    ScaleSums,
+    agreement_of_sums,
+    at_scale,
+    best_scale,
 )
 from pairscore.streaming.site_files import read_sums_file, refuse_damage
 from pairscore.streaming.sites import SiteSums
@@ -83,8 +80,6 @@ ALL_EXPLAINED = (
     "the score predicts every comparison correctly, so that the likelihood has no maximum and there"
     " are no intervals; use a ridge."
 )
-
-DEGREE = 9  # of the spline: with fewer, or far more, an error of the scale is ten times as large
 
 
 @contextmanager
@@ -196,21 +191,9 @@ def _merge_closed_form(point: Point, sums: ClosedFormRound) -> RankRegression:
     estimate = replace(closed_estimate(settings, direction, scale), notes=notes)
     if kind is not None:
         estimate = _with_covariance(point, settings, estimate, direction, scale, sums, moved)
-    shares = agreement_of_sums(sums.along, point, moved + float(np.log(guard)))
+    shares = agreement_of_sums(sums.along, point.data, point.scale, moved + float(np.log(guard)))
     point = replace(point, scale=factor, number=point.number + 1)
     return _model(point, settings, estimate, shares)
-
-
-def best_scale(slope: np.ndarray, ridge: float) -> float:
-    """Where the slope (k) of a log-likelihood in the logarithm of scale, at SCALES, is zero.
-
-    Or the end of SCALES that is nearest. ``ridge`` holds scale^2 / 2 back.
-    """
-
-    def less_ridge(log_scale: float) -> float:
-        return float(at_scale(slope, SCALES, log_scale)) - ridge * float(np.exp(2 * log_scale))
-
-    return solve_falling(less_ridge, float(SCALES[0]), float(SCALES[-1]))
 
 
 def _guard(point: Point, direction: Direction, sums: ClosedFormRound) -> float:
@@ -300,7 +283,7 @@ def _merge_likelihood(point: Point, sums: LikelihoodRound) -> RankRegression:
         notes = [*notes, RoundNeededWarning(text)]
     optimum = Optimum(theta, ridge, point.number, converged=True, separated=False)
     estimate = replace(likelihood_estimate(data, settings, optimum, found), notes=notes)
-    shares = agreement_of_sums(sums.along, point, 0.0)
+    shares = agreement_of_sums(sums.along, point.data, point.scale, 0.0)
     point = replace(point, theta=tuple(theta.tolist()), number=point.number + 1)
     likelihood = _likelihood(point, estimate, sums)
     return _model(point, settings, estimate, shares, likelihood)
@@ -324,25 +307,6 @@ def _likelihood(point: Point, estimate: Estimate, sums: LikelihoodRound) -> Like
 
 
 # -- models ------------------------------------------------------------------------------------
-
-
-def agreement_of_sums(sums: ScaleSums, point: Point, best: float) -> Agreement:
-    """Agreement from sums at SCALES, of which the logarithm ``best`` is that of the coefficients.
-
-    Ties are looked at as far as SCALES reach (:func:`pairscore.core.decided_scale.decided_scale`).
-    """
-    scale = 1.0
-    unit = point.data.weight_unit
-    if point.data.n_tied > 0 and sums.decided > 0 and sums.apart > 0:
-        precision = prior_precision(point.scale**2 * sums.squares / sums.apart)
-        of_all = best_scale(sums.slope / unit, precision)
-        of_decided = best_scale(sums.slope_of_decided / unit, precision)
-        scale = float(np.exp(of_decided - of_all))
-    where = float(np.clip(best + np.log(scale), SCALES[0], SCALES[-1]))
-    if sums.decided == 0:
-        return Agreement(float("nan"), 0.5, scale)
-    noise = share_of(float(at_scale(sums.wrong, SCALES, where)), sums.decided)
-    return Agreement(share_of(sums.right, sums.decided), noise, scale)
 
 
 def _model(
@@ -429,11 +393,3 @@ def merge_files(
         "some of these files have sums of sites and others sums at a model; merge those of one kind"
         " at a time."
     )
-
-
-def at_scale(values: np.ndarray, scales: np.ndarray, log_scale: float) -> np.ndarray:
-    """What values (k x ...) at logarithms of scale (k) are at another one between them."""
-    from scipy.interpolate import make_interp_spline
-
-    degree = min(DEGREE, len(scales) - 1)
-    return np.asarray(make_interp_spline(scales, values, degree)(log_scale))

@@ -7,8 +7,8 @@ comparisons twice: along the score, and by pairs.
 Along the score, comparisons come down to the distribution of their differences. It does not leave
 the site; sums over it do, at a few logarithms of scale around that of the model (SCALES). They are
 smooth in log t, and a spline gives them at any scale between
-(:func:`pairscore.streaming.merge.at_scale`). So it is with the sums over pairs for the intervals of
-a closed form, at fewer scales (PAIR_SCALES). Maximum likelihood takes a step of Newton's method in
+(:mod:`pairscore.streaming.scale_sums`). So it is with the sums over pairs for the intervals of a
+closed form, at fewer scales (PAIR_SCALES). Maximum likelihood takes a step of Newton's method in
 each round.
 """
 
@@ -20,10 +20,8 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from pairscore.core.differences import Differences
-from pairscore.core.links import Link
 from pairscore.core.sandwich import PairContributions
-from pairscore.core.scale import NO_RIDGE, Scale, ScaleLoss
+from pairscore.core.scale import Scale
 from pairscore.core.sums import Sums
 from pairscore.errors import PairscoreError
 from pairscore.estimators.closed_form import Direction, NetSums, closed_direction, first_scale
@@ -33,7 +31,6 @@ from pairscore.estimators.closed_form_errors import (
     ClosedFormTerms,
     ScaledClosedForm,
 )
-from pairscore.estimators.fit_data import Along
 from pairscore.estimators.item_table import SecondHalfSums
 from pairscore.estimators.leverage import jackknife_of_items
 from pairscore.estimators.likelihood_errors import LikelihoodEquations, LikelihoodSums
@@ -46,6 +43,7 @@ from pairscore.files.archive import (
     has_type,
 )
 from pairscore.model.regression import RankRegression
+from pairscore.streaming.scale_sums import PAIR_SCALES, SCALES, ScaleSums
 from pairscore.streaming.site_files import (
     array_faults,
     arrays_of,
@@ -62,15 +60,6 @@ from pairscore.streaming.sites import (
 )
 from pairscore.streaming.stream_data import StreamData, fingerprint
 from pairscore.streaming.stream_job import StreamSource
-
-# Logarithms of scale, relative to that of the model, at which sums are made. They reach as far as
-# the model's may be off, and up to that of decided comparisons where nine of ten tied; their
-# distance makes the error of the spline, about 1e-10 of log t.
-SCALES = 0.1 * np.arange(-15, 26)
-
-# At each of these a site sends matrices of d x d; standard errors are off by 1e-6 of them at most
-# where the scale is off by 0.1, as it mostly is, and by 1e-5 at the ends.
-PAIR_SCALES = 0.15 * np.arange(-3, 4)
 
 # -- where sums are made ------------------------------------------------------------------------
 
@@ -211,67 +200,6 @@ AT_LIKELIHOOD = ALONG | {
     "loglik": Field(""),
     "left_won": Field("", low=0),
 }
-
-
-@dataclass(frozen=True)
-class ScaleSums(Sums):
-    """Comparisons along a score, at SCALES around that of the model.
-
-    Attributes
-    ----------
-    slope, slope_of_decided : arrays (k)
-        Derivative of the log-likelihood in the logarithm of scale, of all comparisons, and of those
-        that no tie ended.
-    wrong : array (k)
-        How many decided comparisons the link expects to go against the score.
-    decided, right, against : float
-        Amounts of decided comparisons, of those that the score predicts, and of those that go
-        against it.
-    tied : float
-        The amount of ties between two items.
-    apart, squares : float
-        The amount of comparisons with a difference along the score, and the sum of its squares.
-    """
-
-    slope: np.ndarray
-    slope_of_decided: np.ndarray
-    wrong: np.ndarray
-    decided: float
-    right: float
-    against: float
-    tied: float
-    apart: float
-    squares: float
-
-    @classmethod
-    def of_along(cls, along: Along, link: Link, scale: float) -> "ScaleSums":
-        """From comparisons along a score, whose factor to the link is about ``scale``."""
-        every = along.differences
-        decided = every.take(every.outcome != 0)
-        at = scale * np.exp(SCALES)
-        outcomes = [decided.times(t).outcomes(link) for t in at]
-        return cls(
-            slope=np.array([log_slope(every, link, t) for t in at]),
-            slope_of_decided=np.array([log_slope(decided, link, t) for t in at]),
-            wrong=np.array([of.wrong for of in outcomes]),
-            decided=outcomes[0].decided,
-            right=outcomes[0].right,
-            against=float(decided.amount @ (decided.x * decided.outcome < 0)),
-            tied=along.tied,
-            apart=float(every.amount @ (every.x != 0)),
-            squares=every.squares,
-        )
-
-    @property
-    def is_explained(self) -> bool:
-        """Whether no comparison contradicts the score: then no finite scale is best."""
-        return self.right > 0 and self.against == 0 and self.tied == 0
-
-
-def log_slope(differences: Differences, link: Link, scale: float) -> float:
-    """Derivative of the log-likelihood of scale * x in the logarithm of scale."""
-    loss = ScaleLoss(differences, link, NO_RIDGE, side=False)
-    return -scale * float(loss.derivatives(np.array([scale, 0.0])).gradient[0])
 
 
 @dataclass(frozen=True)
@@ -419,7 +347,7 @@ def closed_form_round(data: StreamData, point: Point) -> ClosedFormRound:
         for t in point.scale * np.exp(PAIR_SCALES)
     ]
     equations = ManyEquations(tuple(ClosedFormEquations(form, scores, center) for form in forms))
-    total = pair_sums(data, point, equations, len(b) + len(forms))
+    total = site_pair_sums(data, point, equations, len(b) + len(forms))
     return ClosedFormRound(
         along=ScaleSums.of_along(along, settings.link, point.scale),
         net=NetSums.of_items(data.tally.net_wins, along.net),
@@ -441,7 +369,7 @@ def likelihood_round(data: StreamData, point: Point) -> LikelihoodRound:
     theta = np.array(point.theta)
     link = point.settings.link
     equations = LikelihoodEquations.of_theta(data, theta, link)
-    total = pair_sums(data, point, equations, len(theta))
+    total = site_pair_sums(data, point, equations, len(theta))
     scores = equations.scores
     side = equations.side_effect
     along = data.along(scores, side)
@@ -457,7 +385,7 @@ def likelihood_round(data: StreamData, point: Point) -> LikelihoodRound:
     )
 
 
-def pair_sums(data: StreamData, point: Point, equations: Any, size: int) -> PairSums:
+def site_pair_sums(data: StreamData, point: Point, equations: Any, size: int) -> PairSums:
     """Sums of ``size`` equations over the pairs of one site, with leverages in all sites."""
     inflation = jackknife_of_items(data, point.settings, point.data)
     total: PairSums = data.sum_pairs(PairTask(equations, size, inflation), "Intervals")

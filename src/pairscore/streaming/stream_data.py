@@ -49,13 +49,11 @@ from pairscore.streaming.blocks import TILES_AT_ONCE, BlockTask, Tiles
 from pairscore.streaming.engines import Engine, LocalEngine
 from pairscore.streaming.first_pass import FirstSums, TallyTask
 from pairscore.streaming.progress import Progress, Watch
+from pairscore.streaming.shared_items import SharedItems
 from pairscore.streaming.spill import Spill
-from pairscore.streaming.stream_items import (
-    SharedItems,
-    some_rows,
-)
+from pairscore.streaming.stream_items import some_rows
 
-AT_ONCE = 1 << 17  # rows of a batch, beside which the bins of a distribution are few
+AT_ONCE = 1 << 16  # rows of a batch, beside which the bins of a distribution are few
 FEW = 1 << 14  # rows that nearly always show that wins and losses overlap
 
 

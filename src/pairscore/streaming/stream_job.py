@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.data.items import (
+    Items,
+)
 from pairscore.data.vote_columns import NAMED_ROLES
 from pairscore.display import shown
 from pairscore.errors import PairscoreError
@@ -18,26 +21,17 @@ from pairscore.files.partitions import (
     REASON_LENGTH,
     partitions,
 )
-from pairscore.streaming.batches import (
-    BatchLayout,
-    BatchReader,
-    NumberedPart,
-    ids_only,
-)
+from pairscore.streaming.batches import BatchLayout, BatchReader, NumberedPart
 from pairscore.streaming.engines import Engine
 from pairscore.streaming.first_pass import FirstPass
 from pairscore.streaming.progress import Progress
 from pairscore.streaming.scratch import shared_folder
+from pairscore.streaming.shared_items import share_items
 from pairscore.streaming.stream_data import StreamData
-from pairscore.streaming.stream_items import (
-    read_item_table,
-    share_items,
-    with_column_of_ids,
-)
+from pairscore.streaming.stream_ids import with_column_of_ids
+from pairscore.streaming.stream_items import read_item_table
 
 OF_ITEMS = ("id", "features", "exclude")
-
-
 UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
@@ -192,3 +186,8 @@ def mask_of(rows: Any, n_items: int) -> np.ndarray | None:
     rows = np.asarray(rows)
     mask[rows] = True
     return mask
+
+
+def ids_only(items: Items) -> Items:
+    """Items without their features, which is all that finding rows takes."""
+    return Items(np.broadcast_to(0.0, (len(items), 1)), ("x",), items.ids, items.backend)

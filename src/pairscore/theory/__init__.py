@@ -3,6 +3,7 @@
 Start with ``population``: the law of the paper's section 7.
 
     population       the law of items and labels, to read constants off and to draw from
+    draws            random comparisons and covariances, exact draws of estimates
     predicted_error  the error of a study that is not made yet
     direction_variance  the variance of that error in one direction
     integrals        averages of a link over normal items, on which both rest

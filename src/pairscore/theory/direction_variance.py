@@ -30,7 +30,12 @@ from scipy.special import gammaincinv, gammaln, ndtr, xlogy
 from pairscore.core.links import Link
 from pairscore.core.roots import solve_falling
 from pairscore.theory import integrals
-from pairscore.theory.integrals import eta, kappa, label_information
+from pairscore.theory.integrals import (
+    eta,
+    kappa,
+    label_information,
+    length_information,
+)
 
 STEP = 1e-3  # of the numerical derivative of h: rounding and curvature both leave seven digits
 # average exposure from which three points of a normal stand for a Poisson, to 1 / MANY^2
@@ -428,3 +433,26 @@ def _score_grid(spread: float) -> tuple[np.ndarray, np.ndarray]:
     z = np.linspace(-GRID, GRID, int(np.clip(10 * spread, 60, 800)))
     chance = np.exp(-0.5 * z**2)
     return z, chance / chance.sum()
+
+
+def direction_variance(
+    labels: LabelLaw, constants: LabelConstants, size: StudySize, method: str
+) -> float:
+    """R of `pooled`, `paired` or `mle` at any M; inf where M is too small for d features."""
+    if size.n_features == 1:
+        return 0.0
+    if method == "mle":
+        return likelihood_variance(labels, size)
+    if method == "pooled":
+        return pooled_variance(constants, size)
+    return paired_variance(constants, size)
+
+
+def length_variance(
+    labels: LabelLaw, constants: LabelConstants, size: StudySize, method: str
+) -> float:
+    """Variance of an estimate's length along the truth, relative to the truth's, to first order."""
+    if method == "mle":
+        information = length_information(labels.link, labels.capped_spread)
+        return size.inflation / (size.n_comparisons * information)
+    return closed_form_length_variance(constants, size, method)

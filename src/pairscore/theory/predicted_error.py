@@ -23,12 +23,11 @@ from pairscore.theory.direction_variance import (
     LabelConstants,
     LabelLaw,
     StudySize,
-    closed_form_length_variance,
+    direction_variance,
     known_misordered,
     label_constants,
+    length_variance,
     likelihood_variance,
-    paired_variance,
-    pooled_variance,
     wrong_sign,
 )
 from pairscore.theory.integrals import (
@@ -399,25 +398,6 @@ def first_order_variance(law: ErrorLaw, n_items: float, n_comparisons: float, me
     return (2 * noise / m + 4 * c.unexplained / n) * n / (n - d - 1) / c.length**2
 
 
-def direction_variance(law: ErrorLaw, size: StudySize, method: str) -> float:
-    """R of `pooled`, `paired` or `mle` at any M; inf where M is too small for d features."""
-    if law.n_features == 1:
-        return 0.0
-    if method == "mle":
-        return likelihood_variance(law.labels, size)
-    if method == "pooled":
-        return pooled_variance(law.constants, size)
-    return paired_variance(law.constants, size)
-
-
-def length_variance(law: ErrorLaw, size: StudySize, method: str) -> float:
-    """Variance of an estimate's length along the truth, relative to the truth's, to first order."""
-    if method == "mle":
-        information = length_information(law.labels.link, law.labels.capped_spread)
-        return size.inflation / (size.n_comparisons * information)
-    return closed_form_length_variance(law.constants, size, method)
-
-
 def study_factor(law: ErrorLaw, size: StudySize) -> np.ndarray:
     """The error of a study over its root mean square, one for each node.
 
@@ -430,7 +410,7 @@ def study_factor(law: ErrorLaw, size: StudySize) -> np.ndarray:
 
 def _regression_errors(law: ErrorLaw, size: StudySize, method: str) -> dict[str, np.ndarray]:
     """Errors of `pooled`, `paired` or `mle`."""
-    across_variance = direction_variance(law, size, method)
+    across_variance = direction_variance(law.labels, law.constants, size, method)
     if np.isinf(across_variance):
         return dict(ANY_DIRECTION)
     nodes = law.nodes
@@ -443,7 +423,9 @@ def _regression_errors(law: ErrorLaw, size: StudySize, method: str) -> dict[str,
         stretch = (1 + bias) * np.exp(longer)
         return nodes.errors(stretch * along, stretch * across, law.labels.spread)
     # what the spread of the items adds to the length, or takes from it, turns nothing
-    along_in_norm = 1 + np.sqrt(length_variance(law, size, method)) * nodes.normal
+    along_in_norm = (
+        1 + np.sqrt(length_variance(law.labels, law.constants, size, method)) * nodes.normal
+    )
     return nodes.errors(along, across, law.constants.length, along_in_norm)
 
 
@@ -457,7 +439,7 @@ def _stretch(law: ErrorLaw, size: StudySize, across: float) -> tuple[float, floa
     labels = law.labels
     if labels.item_effect == 0:
         bias = 2 * size.n_features * across * length_bias(labels.link, labels.capped_spread)
-        return bias, max(length_variance(law, size, "mle") - across, 0.0)
+        return bias, max(length_variance(law.labels, law.constants, size, "mle") - across, 0.0)
     total = min(labels.total_spread, WIDEST_SPREAD)
     part = labels.explained
     along_truth = length_information(labels.link, total)
