@@ -63,30 +63,47 @@ class TypedCells:
 def load_parquet(source: Source) -> TypedCells:
     """Read the columns of a Parquet file that can be read into DuckDB's table ``cells``."""
     file = f"read_parquet({sql_text(source.path)}, hive_partitioning=false)"
-    schema = f"SELECT name FROM parquet_schema({sql_text(source.path)})"
-    types = _column_types(source, file)
-    written = {row[0] for row in source.connection.execute(schema).fetchall()}
-    refuse_twins([name for name in types if name not in written], source.shown)
-    types, columns = _spread_lists(source, file, types)
+    names, kinds, n_rows = _footer_of_parquet(source)
+    refuse_bad_names(names, source.shown)
+    folded = [name.casefold() for name in names]
+    twins = [name for place, name in enumerate(names) if folded[place] in folded[:place]]
+    refuse_twins(twins, source.shown)
+    types, columns = _spread_lists(source, file, dict(zip(names, kinds, strict=True)))
     refuse_bad_names(list(types), source.shown)
     nested = _nested(types)
     read = {name: columns[name] for name in types if name not in nested}
     if not read:
         source.wanted(list(types), nested)  # which says that these cannot be read
-    _refuse_many_rows(source, len(read))
+    _refuse_many_rows(source, n_rows, len(read))
     cells = _fill_cells(source, read, file)
     texts = {name: f"CAST({cell} AS TEXT)" for name, cell in cells.items()}
     numbers = {n: f"CAST({cells[n]} AS DOUBLE)" for n in cells if re.fullmatch(NUMBERS, types[n])}
     return TypedCells(list(types), nested, texts, numbers)
 
 
-def _refuse_many_rows(source: Source, n_columns: int) -> None:
+def _footer_of_parquet(source: Source) -> tuple[list[str], list[str], int]:
+    """The columns of a Parquet file, their types in DuckDB, and the number of rows."""
+    rows = "[part.row_group_num_rows FOR part IN parquet_metadata IF part.column_id = 0]"
+    names = "[node.name FOR node IN parquet_schema]"
+    kinds = "[coalesce(node.duckdb_type, '') FOR node IN parquet_schema]"
+    children = "[coalesce(node.num_children, 0) FOR node IN parquet_schema]"
+    footer = f"parquet_full_metadata({sql_text(source.path)})"
+    query = f"SELECT {names}, {kinds}, {children}, coalesce(list_sum({rows}), 0) FROM {footer}"
+    names, kinds, children, n_rows = source.connection.execute(query).fetchone()
+    tops, place = [], 1  # the root of the tree of columns is first
+    while place < len(names):
+        tops.append(place)
+        open_nodes = 1
+        while open_nodes > 0 and place < len(names):
+            open_nodes += int(children[place]) - 1
+            place += 1
+    return [names[top] for top in tops], [kinds[top] for top in tops], int(n_rows)
+
+
+def _refuse_many_rows(source: Source, n_rows: int, n_columns: int) -> None:
     """Refuse a Parquet file that has far more cells than bytes: one value may stand for millions of
     rows.
     """
-    groups = f"SELECT max(row_group_num_rows) AS n FROM parquet_metadata({sql_text(source.path)})"
-    query = f"SELECT coalesce(sum(n), 0) FROM ({groups} GROUP BY row_group_id)"
-    n_rows = int(source.connection.execute(query).fetchone()[0])
     size = source.path.stat().st_size
     if n_rows * n_columns > max(PACKED_CELLS, CELLS_PER_BYTE * size):
         raise PairscoreError(
