@@ -83,12 +83,13 @@ def load_parquet(source: Source) -> TypedCells:
 
 def _footer_of_parquet(source: Source) -> tuple[list[str], list[str], int]:
     """The columns of a Parquet file, their types in DuckDB, and the number of rows."""
-    rows = "[part.row_group_num_rows FOR part IN parquet_metadata IF part.column_id = 0]"
-    names = "[node.name FOR node IN parquet_schema]"
-    kinds = "[coalesce(node.duckdb_type, '') FOR node IN parquet_schema]"
-    children = "[coalesce(node.num_children, 0) FOR node IN parquet_schema]"
-    footer = f"parquet_full_metadata({sql_text(source.path)})"
-    query = f"SELECT {names}, {kinds}, {children}, coalesce(list_sum({rows}), 0) FROM {footer}"
+    query = (
+        "SELECT [node.name FOR node IN parquet_schema],"
+        " [coalesce(node.duckdb_type, '') FOR node IN parquet_schema],"
+        " [coalesce(node.num_children, 0) FOR node IN parquet_schema], coalesce(list_sum("
+        "[part.row_group_num_rows FOR part IN parquet_metadata IF part.column_id = 0]), 0)"
+        f" FROM parquet_full_metadata({sql_text(source.path)})"
+    )
     names, kinds, children, n_rows = source.connection.execute(query).fetchone()
     tops, place = [], 1  # the root of the tree of columns is first
     while place < len(names):
