@@ -4,6 +4,7 @@ import pytest
 
 from pairscore import PairscoreError
 from pairscore.files.choose_sheets import choose_sheets
+from pairscore.files.tables import OpenFiles
 from tests.files.test_workbooks import SHEETS
 from tests.fixtures.make_studies import workbook
 
@@ -15,7 +16,8 @@ def test_sheets_of_items_and_comparisons_are_chosen_by_their_columns(tmp_path):
     said = []
 
     def chosen(items, votes, named=()):
-        sheets = choose_sheets(items, [votes], named, said.append)
+        with OpenFiles() as files:
+            sheets = choose_sheets(items, [votes], named, said.append, files)
         return sheets.items, [sheet for _, sheet in sheets.votes]
 
     assert chosen(path, path) == ("Dinge", ["Paare"])

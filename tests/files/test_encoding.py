@@ -3,7 +3,7 @@
 import pytest
 
 from pairscore.files.encoding import OLDER, as_utf8, marked_encoding, older_encoding
-from pairscore.files.source import Kept
+from pairscore.files.source import Kept, OpenFile
 from pairscore.files.tables import stored_table
 from tests.files.test_sheets import read_said
 
@@ -62,6 +62,9 @@ def test_the_encoding_of_earlier_files_gives_way_to_what_a_file_shows(tmp_path):
     ):
         path.write_bytes(expected)
         said = []
-        with as_utf8(path, Kept("latin-1"), "table.csv", said.append) as text:
-            assert text.read_text("utf-8") == content
+        with (
+            path.open("rb") as file,
+            as_utf8(OpenFile(path, file), Kept("latin-1"), "table.csv", said.append) as text,
+        ):
+            assert text.path.read_text("utf-8") == content
         assert said == []

@@ -172,7 +172,7 @@ SENTENCES = {
     ),
     "thousands that are none": (
         b"id;x;y\na;1.234,5;1\nb;9;1\n" + b"c;7;1\n" * 1500 + b"d;1.2.3;1\n",
-        "cells that are not plain numbers, such as '1.2.3' in column 'x'",
+        "line 1504, column 'x': not a number: '1.2.3'",
     ),
     "underscored numbers": (b"id,x\na,1_000\nb,2\n", "'1_000' in column 'x'"),
     "two signs": (b"id,x\na,+-1\nb,2\n", "'+-1' in column 'x'"),

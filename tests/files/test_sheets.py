@@ -6,6 +6,7 @@ import pytest
 
 from pairscore.errors import BadRowsError, PairscoreWarning
 from pairscore.files.sheets import find_delimiter, looks_plain
+from pairscore.files.source import OpenFile
 from tests.files.test_tables import as_lists, read_bytes
 
 PLAIN = {"id": ["a", "b", "c"], "x": [1.0, 2.5, 3.0], "k": ["p", "q", "p"]}
@@ -95,8 +96,10 @@ def test_lines_of_bad_rows_are_those_of_the_file_below_a_title(tmp_path):
     ],
 )
 def test_a_plain_file_is_not_copied(content, tmp_path):
-    (tmp_path / "t.csv").write_bytes(content)
-    assert looks_plain(tmp_path / "t.csv", None)
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    with path.open("rb") as file:
+        assert looks_plain(OpenFile(path, file), None)
 
 
 def test_rows_without_an_id_are_not_blank(tmp_path):

@@ -13,6 +13,7 @@ from pairscore.data.recipe import Recipe
 from pairscore.data.tables import Column, Columns
 from pairscore.data.vote_columns import VoteColumns
 from pairscore.errors import BadEntriesError, PairscoreWarning
+from pairscore.files import read_csv
 from pairscore.files.faults import BadFilesError
 from pairscore.files.study import ItemColumns, VoteRows, VoteRules, point_out_cases, read_study
 from pairscore.files.tables import read_table
@@ -331,3 +332,78 @@ def test_levels_that_differ_in_case_only_are_pointed_out():
     assert len(said) == 2
     assert "'Ja' and 'ja'" in said[0]
     assert "'Ann' and 'ann'" in said[1]
+
+
+# -- how often a file is opened --------------------------------------------------------------------
+
+OPENED: list[str] = []  # files that Python opens, while somebody counts
+
+
+def note_open(event, arguments):
+    if event == "open" and isinstance(arguments[0], str):
+        OPENED.append(arguments[0])
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The files that Python opens, and those that DuckDB reads: one entry for each time."""
+    if note_open not in HOOKS:
+        sys.addaudithook(note_open)  # for good
+        HOOKS.append(note_open)
+    written = read_csv.csv_file
+
+    def note_scan(path, *more):
+        OPENED.append(str(path))
+        return written(path, *more)
+
+    monkeypatch.setattr(read_csv, "csv_file", note_scan)
+    OPENED.clear()
+    return OPENED
+
+
+HOOKS = []
+WAYS = {
+    "plain": ("id,x,k\n", ",", "left,right,winner\n", {}),
+    "other names": ("Code,x,k\n", ",", "Home,Away,Result\n", {}),
+    "semicolons and decimal commas": ("Code;x;k\n", ";", "left;right;winner\n", {}),
+    "a title": ("A study\n\nid,x,k\n", ",", "Games\n\nleft,right,winner\n", {}),
+    "words that mean missing": ("id,x,k\n", ",", "left,right,winner\n", {"na": ["q"]}),
+}
+
+
+@pytest.mark.parametrize("case", WAYS)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_each_file_is_opened_at_most_twice_whatever_is_asked_of_it(
+    case, encoding, tmp_path, opened
+):
+    """A CSV file was opened seven times, and eighteen times with other names and --auto."""
+    head, sign, votes_head, options = WAYS[case]
+    point = "," if sign == ";" else "."
+    items = "".join(f"a_{n}{sign}{n}{point}5{sign}ä\n" for n in range(30))
+    votes = "".join(
+        sign.join([f"a_{n % 30}", f"a_{(n * 7 + 1) % 30}", ("left", "right")[n % 3 > 1]]) + "\n"
+        for n in range(80)
+        if n % 30 != (n * 7 + 1) % 30
+    )
+    (tmp_path / "items.csv").write_text(head + items, encoding=encoding)
+    (tmp_path / "votes.csv").write_text(votes_head + votes, encoding=encoding)
+    opened.clear()
+    study = read_study(
+        tmp_path / "items.csv", tmp_path / "votes.csv", say=lambda text: None, **options
+    )
+    for name in ("items.csv", "votes.csv"):
+        assert 1 <= opened.count(str(tmp_path / name)) <= 2
+    assert study.recipe.features == ("x",)
+    assert len(study.items) == 30
+
+
+def test_a_workbook_of_many_sheets_is_opened_twice(tmp_path, opened):
+    """Once for its size, and once for its cells; it was opened twice for each sheet."""
+    items = [["id", "x"], *([f"a{n}", n + 0.5] for n in range(30))]
+    votes = [["left", "right", "winner"], *([f"a{n}", f"a{n + 1}", "left"] for n in range(29))]
+    path = tmp_path / "book.xlsx"
+    path.write_bytes(workbook({"Items": items, "Ann": votes, "Bob": votes, "Cy": votes}))
+    opened.clear()
+    study = read_study(path, path, say=lambda text: None)
+    assert len(study.votes) == 87
+    assert opened.count(str(path)) == 1  # that of calamine is not Python's

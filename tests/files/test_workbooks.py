@@ -89,3 +89,21 @@ def test_a_table_is_written_as_a_workbook_and_read_again(tmp_path):
     np.testing.assert_array_equal(read["score"], [0.1, np.nan])
     assert read["outside"].tolist() == [1, 0]
     assert read_table(tmp_path / "my scores.xlsx", sheet="not scored")["id"].tolist() == ["b"]
+
+
+def test_what_a_sheet_cannot_hold_is_refused(tmp_path):
+    """XlsxWriter would leave out the cell and say nothing."""
+    with pytest.raises(PairscoreError, match="a cell of a workbook holds 32,767 letters"):
+        write_table({"id": ["y" * 40_000]}, tmp_path / "long.xlsx")
+    odd = {"id": ["=1+1", "http://a.b", "a\x01b", "_x0041_"], "x": [np.inf, 1e300, -0.5, 2**60]}
+    write_table(odd, tmp_path / "odd.xlsx")
+    read = read_table(tmp_path / "odd.xlsx")
+    assert read["id"].tolist() == ["=1+1", "http://a.b", "ab", "_x0041_"]
+    assert read["x"].tolist() == [np.inf, 1e300, -0.5, 2**60]
+
+
+def test_the_same_tables_give_the_same_bytes(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write_table({"id": ["007"], "x": [0.1]}, tmp_path / name / "t.xlsx")
+    assert (tmp_path / "a/t.xlsx").read_bytes() == (tmp_path / "b/t.xlsx").read_bytes()

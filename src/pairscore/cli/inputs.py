@@ -15,6 +15,7 @@ from pairscore.errors import EmptyColumnsError, PairscoreError
 
 if TYPE_CHECKING:
     from pairscore.files.study import StudyInput
+    from pairscore.files.tables import OpenFiles
 
 
 def with_study_file(
@@ -159,6 +160,20 @@ def read_files(
 
     ``context`` has names of numeric columns of the comparisons.
     """
+    from pairscore.files.tables import OpenFiles
+
+    with OpenFiles() as files:
+        return _read_files(items, comparisons, context, given, files)
+
+
+def _read_files(
+    items: Path,
+    comparisons: tuple[Path, ...],
+    context: Any,
+    given: dict[str, Any],
+    files: "OpenFiles",
+) -> "StudyInput":
+    """As :func:`read_files`, of files that stay open while ``--auto`` asks for other columns."""
     from pairscore.files.study import read_study
     from pairscore.files.tables import once
 
@@ -174,7 +189,7 @@ def read_files(
 
     def read(**more: Sequence[str]) -> "StudyInput":
         columns.update({key: [*columns.get(key, ()), *names] for key, names in more.items()})
-        return read_study(items, comparisons, columns=columns, **settings)
+        return read_study(items, comparisons, columns=columns, files=files, **settings)
 
     if not auto:
         return read()

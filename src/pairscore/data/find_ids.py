@@ -136,6 +136,9 @@ def as_ids(column: Column) -> IdColumn | None:
     if values.dtype.kind in "iu" and len(np.unique(values)) == len(values):
         return IdColumn(values, [], [])
     entries = values.tolist()
+    distinct_texts = {e for e in entries if isinstance(e, str) and e and not e.isspace()}
+    if len(distinct_texts) == len(entries):
+        return IdColumn(values, [], [])
     is_text = isinstance(next((e for e in entries if not is_missing(e)), None), str)
     missing, repeated, seen = [], [], set()
     for row, entry in enumerate(entries):

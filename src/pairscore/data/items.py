@@ -127,8 +127,15 @@ class Items:
         return rows
 
     def _row_by_text(self, name: Any) -> int:
+        if self.ids is None:
+            if not str(name).strip()[:1].isdigit():
+                return -1
+            text = plain_id(name)
+            row = int(text) if len(text) < 19 and text.isascii() and text.isdecimal() else -1
+            return row if row < len(self) and str(row) == text else -1
         known = self._row_of_text if isinstance(name, int | str) else {}
-        return known.get(str(name), known.get(plain_id(name), -1))
+        row = known.get(str(name), -1)
+        return known.get(plain_id(name), -1) if row < 0 else row
 
     def with_new_items(self, new: "Items") -> "Items":
         """These items followed by new ones; all need ids, and each id may occur once."""
@@ -179,6 +186,8 @@ def plain_id(name: Any) -> str:
     """
     text = str(name).strip()
     text = text if text.isascii() else normalize("NFKC", text)
+    if not text.endswith("0"):
+        return text
     return re.sub(r"^(-?[0-9]+)[.]0+$", r"\1", text)
 
 

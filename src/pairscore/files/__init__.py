@@ -6,12 +6,13 @@ Start with ``tables``, which has ``read_table``.
     encoding        the encoding of a text file
     numbers         how a file writes numbers: decimal sign, thousands, words for missing ones
     sheets          CSV files without titles, totals and blank rows
-    read_csv        CSV of any delimiter; all bad rows by physical line
+    read_csv        CSV of any delimiter, loaded once; all bad rows by physical line
     typed           Parquet and JSONL, which say what is a number
     workbooks       sheets of workbooks, and new workbooks
     workbook_sizes  how large a workbook is, before anything believes it
     sql             DuckDB that installs nothing, and quoting for its statements
-    tables          tables in DuckDB, from any file, and as arrays
+    tables          the files of a command, opened once; their tables in DuckDB and as arrays
+    csv_batches     a CSV file of any size in batches, read as a table in memory is
     faults          all bad rows of files at once, by their lines
     find_columns    sides found by their entries, and what is asked
     text_columns    what columns of text hold: dates, labels, ids, possible categories

@@ -7,7 +7,6 @@ judge. What is not read is said before anything else.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from pairscore.data.vote_columns import SIDES, VoteColumns, plain_name, split_names
@@ -15,7 +14,8 @@ from pairscore.data.votes import NO_SIDES
 from pairscore.display import did_you_mean, first_few
 from pairscore.errors import PairscoreError
 from pairscore.files.source import Kept, table_kind
-from pairscore.files.workbooks import column_names, open_workbook, sheets_of
+from pairscore.files.tables import OpenFiles
+from pairscore.files.workbooks import column_names, sheets_of
 from pairscore.messages import Piece, Setting, Text
 
 ROLES = (*SIDES, *NO_SIDES)
@@ -38,6 +38,7 @@ def choose_sheets(
     votes_files: Sequence[Any],
     named: Sequence[str],
     say: Callable[[Piece], None],
+    files: OpenFiles,
     columns: VoteColumns | None = None,
 ) -> ChosenSheets:
     """The sheets to read of the files of a study.
@@ -54,13 +55,15 @@ def choose_sheets(
         of the items (or nothing) first, count where a workbook has them.
     say
         Told which sheets are read and which are not, unless the user has named them.
+    files
+        Those of the command, which keep the workbooks open.
     columns : VoteColumns or None
         The columns of comparisons that were named.
     """
     given = [name for name in named if not isinstance(name, Kept)]
     kept = [name for name in named if isinstance(name, Kept)]
     columns = columns or VoteColumns()
-    of_items = _book(items_file, columns)
+    of_items = _book(items_file, files, columns)
     first, rest = ([*given[:1]], given[1:]) if of_items else ([], given)
     if of_items and not first and kept and kept[0] in of_items.sheets:
         first = [str(kept[0])]
@@ -75,7 +78,7 @@ def choose_sheets(
         of_both = [sheet for sheet in of_items.sheets if sheet != items]
         votes += [(items_file, sheet) for sheet in sheets_with_comparisons(of_items, of_both)]
     for file in votes_files:
-        book = of_items if file is both and of_items else _book(file, columns)
+        book = of_items if file is both and of_items else _book(file, files, columns)
         if book is None:
             votes.append((file, None))
             continue
@@ -89,7 +92,7 @@ def choose_sheets(
     if of_items and both is None and not first and items is not None:
         read = [sheet for file, sheet in votes if file is items_file and sheet]
         notes.append(_note(of_items, read, items))
-    _refuse_absent(rest, votes_files)
+    _refuse_absent(rest, votes_files, files)
     for note in sorted(filter(None, notes), key=lambda note: not note.is_of_unread):
         say(note.text)
     return ChosenSheets(items, votes, rest)
@@ -97,7 +100,8 @@ def choose_sheets(
 
 def are_all_comparisons(file: Any, columns: VoteColumns) -> bool:
     """Whether a workbook has comparisons alone: every sheet with a table has columns for them."""
-    book = _book(file, columns)
+    with OpenFiles() as files:
+        book = _book(file, files, columns)
     return book is not None and bool(book.sheets) and all(map(book.has_pairs, book.sheets))
 
 
@@ -127,10 +131,10 @@ class _Book:
         return self.role_of.get(name, plain_name(name))
 
 
-def _book(file: Any, columns: VoteColumns) -> _Book | None:
+def _book(file: Any, files: OpenFiles, columns: VoteColumns) -> _Book | None:
     if not file or table_kind(file) != "workbook":
         return None
-    book = open_workbook(Path(file), str(file))
+    book = files.workbook(file)
     names = {sheet: column_names(book, sheet) for sheet in sheets_of(book)}
     known = {**columns.kept, **columns.named}
     roles = {one: role for role, name in known.items() for one in (name, *split_names(name))}
@@ -147,11 +151,11 @@ def _named_sheets(
     return mine or ([*sheets] if named and len(sheets) == 1 else [])
 
 
-def _refuse_absent(named: Sequence[str], files: Sequence[Any]) -> None:
+def _refuse_absent(named: Sequence[str], votes_files: Sequence[Any], files: OpenFiles) -> None:
     """Each named sheet must be in one of several workbooks; of one, the reader says it."""
     if not named:
         return
-    found = [_book(file, VoteColumns()) for file in files]
+    found = [_book(file, files, VoteColumns()) for file in votes_files]
     books = [book for book in found if book is not None]
     known = [sheet for book in books for sheet in book.all_sheets]
     for name in named:

@@ -4,11 +4,11 @@ import codecs
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from itertools import chain
 
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import scratch_folder
-from pairscore.files.source import CHUNK, MAX_LINE, Kept
+from pairscore.files.source import CHUNK, MAX_LINE, Kept, OpenFile
 from pairscore.messages import Piece, Setting
 
 # what is guessed, in words
@@ -91,8 +91,8 @@ def _is_shift_jis(content: bytes) -> bool:
 
 @contextmanager
 def as_utf8(
-    path: Path, encoding: str | None, shown: str, say: Callable[[Piece], None]
-) -> Iterator[Path]:
+    opened: OpenFile, encoding: str | None, shown: str, say: Callable[[Piece], None]
+) -> Iterator[OpenFile]:
     """Yield the file itself if it is UTF-8, or a temporary copy of it that is.
 
     The encoding is the named one, else that of the byte order mark, else UTF-8 if all bytes are,
@@ -105,64 +105,64 @@ def as_utf8(
         raise PairscoreError(
             f"{encoding!r} is not a text encoding; use one such as 'utf-8', 'latin-1' or 'utf-16'."
         ) from None
-    with path.open("rb") as file:
-        named = None if isinstance(encoding, Kept) else encoding
-        actual = named or marked_encoding(file.read(4096)) or "utf-8"
+    named = None if isinstance(encoding, Kept) else encoding
+    actual = named or marked_encoding(opened.head(4096)) or "utf-8"
     if re.sub("[-_]", "", actual.lower()) in ("utf8", "utf8sig"):
         try:
-            for _ in _decode(path, "utf-8", shown):
+            for _ in _decode(opened, "utf-8", shown):
                 pass
-            yield path
-            return
+            is_utf8 = True
         except UnicodeError:
             if named:
                 raise _not_text(named, shown) from None
-            actual = encoding or older_encoding(path.read_bytes(), shown)
+            is_utf8 = False
+            actual = encoding or older_encoding(opened.from_begin().read(), shown)
             if not encoding:
                 say(
                     f"{shown!r} is not UTF-8, and was read as {OLDER[actual]}; if names look wrong,"
                     " name the encoding with " + Setting("encoding")
                 )
+        if is_utf8:
+            yield opened
+            return
     with scratch_folder() as folder:
         copy = folder / "utf8"
         try:
             with copy.open("w", encoding="utf-8", newline="") as file:
-                file.writelines(_decode(path, actual, shown))
+                file.writelines(_decode(opened, actual, shown))
         except UnicodeError:
             raise _not_text(actual, shown) from None
-        yield copy
+        with copy.open("rb") as text:
+            yield OpenFile(copy, text)
 
 
 def _not_text(encoding: str, shown: str) -> PairscoreError:
     return PairscoreError(f"{shown!r} is not text in {encoding!r}; name the encoding that it has.")
 
 
-def _decode(path: Path, encoding: str, shown: str) -> Iterator[str]:
+def _decode(opened: OpenFile, encoding: str, shown: str) -> Iterator[str]:
     """The text of a file piece by piece, without its byte order mark."""
     decoder = codecs.getincrementaldecoder(encoding)()
-    unbroken, begun, more = 0, 0, True
-    with path.open("rb") as file:
-        while more:
-            more = bool(chunk := file.read(CHUNK))
-            text = decoder.decode(chunk, final=not more)
-            if "\0" in text:
-                line = _line_of(path, begun, encoding) + text[: text.index("\0")].count("\n")
-                raise PairscoreError(
-                    f"{shown!r} has NUL bytes (the first in line {line}): it is damaged or not a"
-                    f" text file; export it again."
-                )
-            unbroken = 0 if "\n" in text or "\r" in text else unbroken + 1
-            # DuckDB rejects longer lines, and loses sight of much longer ones
-            if unbroken == MAX_LINE // CHUNK - 1:
-                raise PairscoreError(
-                    f"line {_line_of(path, begun, encoding)} of {shown!r} is longer than"
-                    f" {unbroken} million characters; it is damaged or not a table."
-                )
-            yield text if begun else text.removeprefix("\ufeff")
-            begun += len(chunk)
+    unbroken, begun = 0, 0
+    for chunk in chain(opened.pieces(), [b""]):
+        text = decoder.decode(chunk, final=not chunk)
+        if "\0" in text:
+            line = _line_of(opened, begun, encoding) + text[: text.index("\0")].count("\n")
+            raise PairscoreError(
+                f"{shown!r} has NUL bytes (the first in line {line}): it is damaged or not a"
+                f" text file; export it again."
+            )
+        unbroken = 0 if "\n" in text or "\r" in text else unbroken + 1
+        # DuckDB rejects longer lines, and loses sight of much longer ones
+        if unbroken == MAX_LINE // CHUNK - 1:
+            raise PairscoreError(
+                f"line {_line_of(opened, begun, encoding)} of {shown!r} is longer than"
+                f" {unbroken} million characters; it is damaged or not a table."
+            )
+        yield text if begun else text.removeprefix("\ufeff")
+        begun += len(chunk)
 
 
-def _line_of(path: Path, position: int, encoding: str) -> int:
+def _line_of(opened: OpenFile, position: int, encoding: str) -> int:
     """The line (from 1) at a position in bytes; to count lines takes longer than to read them."""
-    with path.open("rb") as file:
-        return 1 + file.read(position).decode(encoding, errors="ignore").count("\n")
+    return 1 + opened.head(position).decode(encoding, errors="ignore").count("\n")

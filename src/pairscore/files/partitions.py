@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cached_property
 from glob import glob, has_magic
 from io import RawIOBase
 from pathlib import Path
@@ -20,9 +21,14 @@ import numpy as np
 
 from pairscore.display import did_you_mean, first_few, shown
 from pairscore.errors import PairscoreError
+from pairscore.files.atomic import scratch_folder
+from pairscore.files.csv_batches import csv_batches, csv_names
+from pairscore.files.sheets import HEAD
 from pairscore.files.source import KINDS as FILE_KINDS
 from pairscore.files.source import (
     MAX_LINE,
+    OpenFile,
+    open_file,
     refuse_address,
     refuse_bad_names,
     refuse_device,
@@ -45,6 +51,8 @@ KINDS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
+UNPACKED = 1 << 30  # bytes that any compressed text file may unpack to, and how many times its size
+TIMES = 200
 BYTES_PER_ROW = 16  # of a text file, of which nobody has counted the rows
 REASON_LENGTH = 200  # characters of what Arrow says
 DEEPEST = 100  # brackets of JSON within each other; a table has two
@@ -106,11 +114,15 @@ class FilePartition:
     groups: tuple[int, ...] = ()
     path: str = ""
 
-    def column_names(self) -> list[str]:
+    @cached_property
+    def _names(self) -> list[str]:
         with readable(self.name, 0):
             names = _column_names(self.path or self.name, self.kind)
         refuse_bad_names(names, self.name)
         return names
+
+    def column_names(self) -> list[str]:
+        return self._names
 
     def read(
         self, columns: Collection[str], text: Collection[str] = ()
@@ -368,7 +380,7 @@ def _column_names(name: str, kind: str) -> list[str]:
         with _parquet(name) as file:
             return list(file.schema_arrow.names)
     if kind == "csv":
-        return _csv_header(name)[0]
+        return csv_names(_csv_head(name), name)
     with _json(name, None) as reader:
         return list(reader.schema.names)
 
@@ -380,11 +392,16 @@ def _batches(part: FilePartition, columns: list[str], text: set[str]) -> Iterato
             dictionary = [name for name in columns if is_text(file.schema_arrow.field(name).type)]
         yield from _parquet_batches(part, columns, dictionary)
     elif part.kind == "csv":
-        yield from _csv_batches(name, columns, text)
+        with _text_file(name) as opened:
+            yield from csv_batches(opened, part.name, columns, text, _batch_rows(len(columns)))
     else:
         with _json(name, columns) as reader:
             for batch in reader:
                 yield batch.select(columns)
+
+
+def _batch_rows(n_columns: int) -> int:
+    return max(BATCH_ROWS // n_columns, 1 << 14) if n_columns > WIDE else BATCH_ROWS
 
 
 def _parquet_batches(
@@ -398,7 +415,7 @@ def _parquet_batches(
     from pyarrow.parquet import ParquetFile
 
     wide = len(columns) > WIDE
-    rows = max(BATCH_ROWS // len(columns), 1 << 14) if wide else BATCH_ROWS
+    rows = _batch_rows(len(columns))
     runs = [[group] for group in part.groups] if wide else [list(part.groups)]
     system, path = file_system(part.path or part.name)
     with ParquetFile(path, filesystem=system, read_dictionary=dictionary) as file:
@@ -413,48 +430,40 @@ def is_text(kind: Any) -> bool:
     return types.is_string(kind) or types.is_large_string(kind)
 
 
-def _csv_header(name: str) -> tuple[list[str], str]:
-    """Names of the columns, and the sign between them."""
-    import csv
-
+def _csv_head(name: str) -> bytes:
+    """The first bytes of a text file, with at least one whole line of a table."""
     system, path = file_system(name)
+    head = b""
     with system.open_input_stream(path, compression="detect") as file:
-        head = b""
-        while b"\n" not in head and len(head) < MAX_LINE and (more := file.read(1 << 16)):
+        while (len(head) < HEAD or b"\n" not in head) and len(head) < MAX_LINE:
+            more = file.read(HEAD)
+            if not more:
+                break
             head += more
-    line = head.decode("utf-8-sig", "replace").splitlines()[0] if head else ""
-    sign = max(",;\t|", key=line.count)
-    try:
-        if len(head) >= MAX_LINE and b"\n" not in head:
-            raise csv.Error(f"longer than {MAX_LINE >> 20} MB")
-        if not line.strip():
-            raise csv.Error("it is empty")
-        return next(csv.reader([line], delimiter=sign), []), sign
-    except csv.Error as error:
-        raise PairscoreError(
-            f"the first line of {name!r} does not name columns ({error}); write one name per"
-            " column."
-        ) from None
+    return head
 
 
-def _csv_batches(name: str, columns: list[str], text: set[str]) -> Iterator["pa.RecordBatch"]:
-    import pyarrow as pa
-    from pyarrow import csv
-
+@contextmanager
+def _text_file(name: str) -> Iterator[OpenFile]:
+    """A text file on this machine; of one that is elsewhere or compressed, a copy on its disk."""
+    if "://" not in name and not name.lower().endswith(".gz"):
+        with open_file(name) as opened:
+            yield opened
+        return
     system, path = file_system(name)
-    kinds = {column: pa.dictionary(pa.int32(), pa.string()) for column in columns if column in text}
-    with (
-        system.open_input_stream(path, compression="detect") as file,
-        csv.open_csv(
-            file,
-            csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False),
-            csv.ParseOptions(delimiter=_csv_header(name)[1], newlines_in_values=False),
-            csv.ConvertOptions(
-                include_columns=columns, column_types=kinds, strings_can_be_null=True
-            ),
-        ) as reader,
-    ):
-        yield from reader
+    most = max(UNPACKED, TIMES * (system.get_file_info(path).size or 0))
+    with scratch_folder() as folder:
+        copy = folder / "copy"
+        with system.open_input_stream(path, compression="detect") as file, copy.open("xb") as out:
+            while piece := file.read(BLOCK_BYTES):
+                out.write(piece)
+                if out.tell() > most:
+                    raise PairscoreError(
+                        f"{name!r} unpacks to more than {TIMES} times its size; it is damaged or"
+                        " not a table."
+                    )
+        with copy.open("rb") as text:
+            yield OpenFile(copy, text)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ said in one note per file.
 
 import csv
 import io
-import mmap
 import re
 import unicodedata
 from collections import deque
@@ -22,7 +21,7 @@ from pairscore.display import first_few, plural, shown
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import scratch_folder
 from pairscore.files.numbers import NUMBER
-from pairscore.files.source import MAX_LINE, Unsaid
+from pairscore.files.source import MAX_LINE, OpenFile, Unsaid
 
 DELIMITERS = ",;\t|"
 HEAD = 1 << 16  # bytes at the beginning and the end of a file that are looked at
@@ -49,7 +48,8 @@ class Sheet:
     """A plain CSV file made of a sheet.
 
     ``lines`` has the line of the original for each line of the copy; ``changes`` says what was
-    left out, in parts of a sentence; ``name`` is that of a sheet in a workbook.
+    left out, in parts of a sentence; ``rewritten`` are columns in which some number was written in
+    another way; ``name`` is that of a sheet in a workbook.
     """
 
     path: Path
@@ -57,21 +57,18 @@ class Sheet:
     name: str = ""
     lines: list[int] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
+    rewritten: set[str] = field(default_factory=set)
 
 
 # -- does a file need it? --------------------------------------------------------------------------
 
 
-def looks_plain(path: Path, named: str | None) -> bool:
+def looks_plain(opened: OpenFile, named: str | None) -> bool:
     """Whether names and rows are all that a UTF-8 file has, by its beginning and its end.
 
-    Blank rows in between are looked for when it is read (:func:`has_blank_rows`).
+    Blank rows in the middle are looked for in what was loaded (``CsvCells.has_blank_rows``).
     """
-    with path.open("rb") as file:
-        head = file.read(HEAD)
-        size = file.seek(0, 2)
-        file.seek(max(0, size - HEAD))
-        tail = file.read()
+    head, tail = opened.head(HEAD), opened.tail(HEAD)
     if not _text(head).strip():
         return True  # empty: others say so
     first = _text(head).split("\n", 1)[0]
@@ -82,20 +79,13 @@ def looks_plain(path: Path, named: str | None) -> bool:
     begin = header_place(rows)
     if begin or (rows and not rows[begin][-1].strip() and len(rows[begin]) > 1):
         return False
-    last = next((row for row in reversed(_rows(_text(tail), delimiter)) if _filled(row)), [])
-    return not is_total(last)
-
-
-def has_blank_rows(path: Path, named: str | None) -> bool:
-    """Whether some line of a UTF-8 file has delimiters and no cells."""
-    with path.open("rb") as file:
-        head = _text(file.read(HEAD))
-    delimiter = (sign_of(named) if named else find_delimiter(head)).encode()
-    blanks = b' \t"'.replace(delimiter, b"")  # so that no text is looked at twice
-    sign = re.escape(delimiter)
-    line = b'[\r\n][%b]*%b[ \t"%b]*([\r\n]|\\Z)' % (blanks, sign, sign)
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return re.search(line, content) is not None
+    last_rows = _rows(_text(tail), delimiter)
+    if any(len(row) > 1 and not _filled(row) for row in (*rows, *last_rows)):
+        return False
+    filled = [place for place, row in enumerate(last_rows) if row]
+    end = last_rows[filled[-1]] if filled else []
+    is_apart = len(filled) > 1 and filled[-1] - filled[-2] > 1  # a footnote below a blank line
+    return not is_total(end) and not (is_apart and len(_filled(end)) == 1)
 
 
 def find_delimiter(text: str) -> str:
@@ -169,11 +159,14 @@ def _rows(text: str, delimiter: str) -> list[list[str]]:
 
 @contextmanager
 def tidied_csv(
-    path: Path, named: str | None, identifiers: Collection[str], na: Collection[str], shown: str
+    opened: OpenFile,
+    named: str | None,
+    identifiers: Collection[str],
+    na: Collection[str],
+    shown: str,
 ) -> Iterator[Sheet]:
     """A plain copy of a UTF-8 file; cells that are one of ``na`` are empty in it."""
-    with path.open("rb") as begin:
-        head = _text(begin.read(HEAD))
+    head = _text(opened.head(HEAD))
     separator = SEPARATOR_LINE.fullmatch(head.split("\n", 1)[0])
     rest = head.split("\n", 1)[-1] if separator else head
     found = separator[1] if separator else find_delimiter(rest)
@@ -188,8 +181,11 @@ def tidied_csv(
 
     limit = csv.field_size_limit(MAX_LINE)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file, scratch_folder() as folder:
-            yield tidy(rows(file), Sheet(folder / "plain", delimiter), identifiers, na)
+        with scratch_folder() as folder:
+            sheet = Sheet(folder / "plain", delimiter)
+            with opened.text() as text:
+                tidy(rows(text), sheet, identifiers, na)
+            yield sheet
     except csv.Error as error:
         raise PairscoreError(
             f"{shown!r} cannot be read as CSV ({error}); save it again with whole cells quoted."
@@ -229,6 +225,7 @@ def tidy(
             n_lines = 1 + sum(cell.count("\n") for cell in cells)
             sheet.lines += range(begin, begin + n_lines)
     sheet.changes += clean.changes()
+    sheet.rewritten |= {clean.names[column] for column in clean.rewritten}
     return sheet
 
 
@@ -300,7 +297,9 @@ class _Cleaner:
     """Cells without spaces around them, words for missing, and blanks between thousands."""
 
     def __init__(self, names: list[str], identifiers: Collection[str], na: Collection[str]):
+        self.names = names
         self.exact = {column for column, name in enumerate(names) if name in identifiers}
+        self.rewritten: set[int] = set()
         self.na = {word.strip() for word in na}
         self.unsaid = {word.strip() for word in na if isinstance(word, Unsaid)}
         self.n_missing, self.n_blanks, self.grouped, self.padded = 0, 0, "", ""
@@ -324,8 +323,12 @@ class _Cleaner:
         plain = text if text.isascii() else _plain_digits(text)
         if GROUPED.fullmatch(plain):
             self.grouped = self.grouped or text
+            self.rewritten.add(column)
             return re.sub(r"[ \u00a0\u2009\u202f'\u2019]", "", plain)
-        return plain if NUMBER.fullmatch(plain) else text
+        if plain != text and NUMBER.fullmatch(plain):
+            self.rewritten.add(column)
+            return plain
+        return text
 
     def changes(self) -> list[str]:
         words = first_few(map(repr, sorted(self.found)), 3)

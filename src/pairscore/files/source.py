@@ -6,11 +6,12 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import Any
+from typing import Any, BinaryIO, TextIO
 
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError
@@ -42,6 +43,47 @@ Choice = Callable[[list[str], list[str]], Collection[str]]
 
 
 @dataclass(frozen=True)
+class OpenFile:
+    """A file that is open, for whoever looks at its beginning, its end or its lines.
+
+    ``path`` is what DuckDB reads, literally.
+    """
+
+    path: Path
+    file: BinaryIO
+
+    def from_begin(self) -> BinaryIO:
+        """The file at its first byte."""
+        self.file.seek(0)
+        return self.file
+
+    def head(self, size: int) -> bytes:
+        """Its first bytes."""
+        return self.from_begin().read(size)
+
+    def tail(self, size: int) -> bytes:
+        """Its last bytes."""
+        end = self.file.seek(0, 2)
+        self.file.seek(max(0, end - size))
+        return self.file.read()
+
+    def pieces(self) -> Iterator[bytes]:
+        """All its bytes, some at a time."""
+        file = self.from_begin()
+        while piece := file.read(CHUNK):
+            yield piece
+
+    @contextmanager
+    def text(self) -> Iterator[TextIO]:
+        """Its text, which is UTF-8."""
+        text = TextIOWrapper(self.from_begin(), encoding="utf-8-sig", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()
+
+
+@dataclass(frozen=True)
 class Source:
     """A file that is read into the table ``cells``, and what is wanted of it.
 
@@ -49,7 +91,7 @@ class Source:
     ----------
     connection
         DuckDB's connection, which has the table ``cells``.
-    path
+    opened
         The file, as DuckDB can read it.
     shown
         What the file is called in messages.
@@ -58,18 +100,23 @@ class Source:
     choose
         Given all names and those of nested columns, the columns to read; None reads all.
     lines
-        Where ``path`` is a copy: for each of its lines that of the original, from 1.
+        Where the file is a copy: for each of its lines that of the original, from 1.
     """
 
     connection: Any
-    path: Path
+    opened: OpenFile
     shown: str
     identifiers: Collection[str]
     choose: Choice | None = None
     lines: Sequence[int] | None = None
 
+    @property
+    def path(self) -> Path:
+        """The file in SQL."""
+        return self.opened.path
+
     def line(self, line: int) -> int:
-        """The line of the file that the user has, of a line of ``path``."""
+        """The line of the file that the user has, of a line of ``opened``."""
         return line if self.lines is None else self.lines[min(line, len(self.lines)) - 1]
 
     def wanted(self, names: list[str], nested: Collection[str] = ()) -> list[str]:
@@ -179,20 +226,21 @@ def refuse_twins(names: list[str], shown: str) -> None:
 
 
 @contextmanager
-def plain_file(path: Any) -> Iterator[Path]:
-    """A path that DuckDB takes literally.
+def open_file(path: Any) -> Iterator[OpenFile]:
+    """A file, opened once, with a path that DuckDB takes literally.
 
     It would expand * and the like, and cannot read standard input.
     """
-    with scratch_folder() as folder:
+    with scratch_folder() as folder, ExitStack() as stack:
         plain = folder / "table"
         try:
             if str(path) == "-":
                 with plain.open("xb") as copy:
                     _copy_input(copy)
+                file = stack.enter_context(plain.open("rb"))
             else:
                 refuse_device(path)
-                Path(path).open("rb").close()
+                file = stack.enter_context(Path(path).open("rb"))
                 if re.search(r"[*?\[]", str(path)):
                     bring = shutil.copyfile if sys.platform == "win32" else os.symlink
                     bring(Path(path).absolute(), plain)
@@ -201,11 +249,14 @@ def plain_file(path: Any) -> Iterator[Path]:
         except PairscoreError:
             raise
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise PairscoreError(
-                f"{str(path)!r} cannot be read ({reason}); check the path."
-            ) from error
-        yield plain
+            raise unreadable(path, error) from error
+        yield OpenFile(plain, file)
+
+
+def unreadable(path: Any, error: Exception) -> PairscoreError:
+    """The sentence about a file that cannot be opened."""
+    reason = error.strerror if isinstance(error, OSError) else error
+    return PairscoreError(f"{str(path)!r} cannot be read ({reason}); check the path.")
 
 
 def refuse_device(path: Any) -> None:

@@ -47,8 +47,14 @@ from pairscore.files.find_columns import (
     unclear_columns,
 )
 from pairscore.files.source import Kept, table_kind
-from pairscore.files.sql import open_database
-from pairscore.files.tables import JoinedTables, StoredTable, once, stored_table, warn_of
+from pairscore.files.tables import (
+    JoinedTables,
+    OpenFiles,
+    StoredTable,
+    once,
+    stored_table,
+    warn_of,
+)
 from pairscore.files.text_columns import kinds_of_text, likely_id
 from pairscore.files.workbooks import first_sheet
 from pairscore.messages import Piece, Setting
@@ -394,6 +400,9 @@ def read_study(items_file: Any, votes_file: Any, **settings: Any) -> StudyInput:
     What has to be asked of the user is asked in one refusal: words in place of numbers are taken
     for missing values, and an unclear column for the winner, to see what else is wrong.
     """
+    if "files" not in settings:
+        with OpenFiles() as files:
+            return read_study(items_file, votes_file, files=files, **settings)
     refusal: PairscoreError | None = None
     also: list[PairscoreError] = []
     while True:
@@ -458,6 +467,7 @@ def _read_study(
     group: str | None = None,
     sheet: Sequence[str] = (),
     say: Callable[[Piece], None] = warn_of,
+    files: OpenFiles,
     **reading: Any,
 ) -> StudyInput:
     """Read items and comparisons from files; columns that neither needs may hold anything.
@@ -487,6 +497,8 @@ def _read_study(
     sheet : names
         Sheets of workbooks: that of the items, if these are in one, then those of the comparisons.
         Without names, all sheets of comparisons with the same columns are read.
+    files
+        Those of the command: what was read once is not read again.
     **reading
         Delimiter, encoding, decimal sign and words for missing entries of CSV files.
     """
@@ -498,9 +510,10 @@ def _read_study(
         )
     items = ItemColumns(columns or {}, recipe, id_is_optional, group)
     votes = VoteChoice(VoteColumns.of(vote_columns, context, kept_columns))
-    reading["say"] = say = once(say)
+    say = once(say)
+    reading |= {"say": say, "files": files}
     with ExitStack() as stack:
-        sheets = choose_sheets(items_file, votes_files, sheet, say, votes.columns)
+        sheets = choose_sheets(items_file, votes_files, sheet, say, files, votes.columns)
         chosen: list[Any] = [(items_file, items, sheets.items)]
         chosen += [(file, votes, one) for file, one in sheets.votes]
         table, *of_votes = _open_tables(stack, chosen, reading)
@@ -590,7 +603,9 @@ class _Reader:
     def _with_id(self, id: str) -> "_Reader":
         """A reader of the same files with the ids of the items in this column."""
         self.say(f"{self.files[0].source.shown!r}: {found_words(id)}.")
-        return self._again(self.items.with_id(id), self.votes)
+        items = self.items.with_id(id)
+        table = self.files[0].again(items.identifiers, items.choose)
+        return replace(self, files=(table, self.files[1]), items=items)
 
     def _again(self, items: ItemColumns, votes: VoteChoice) -> "_Reader":
         files = (
@@ -601,7 +616,8 @@ class _Reader:
 
     def _with_found_sides(self) -> "_Reader":
         """A reader of the columns that have the sides, or the question which these are."""
-        texts = [as_texts(file.read_texts()) for file in self.files]
+        of_items = self.files[0].read_texts(only_ids=True)
+        texts = [as_texts(of_items), as_texts(self.files[1].read_texts())]
         roles, codes = self.votes.roles, self.rules.winner_codes
         expected, ids = self._id(texts[0]), self._ids(texts[0])
         found = find_sides(ids, texts[1], roles, codes, expected)
@@ -763,9 +779,11 @@ def read_new_parts(
     columns = VoteChoice(VoteColumns.of(vote_columns, context, kept_columns))
     rules, say = VoteRules(self_pairs, 0, context, winner_codes), once(say)
     with ExitStack() as stack:
-        chosen = choose_sheets(None, files, sheet, say, columns.columns)
+        opened = stack.enter_context(OpenFiles())
+        chosen = choose_sheets(None, files, sheet, say, opened, columns.columns)
         tables: list[Any] = [(file, columns, one) for file, one in chosen.votes]
-        stored = JoinedTables(_open_tables(stack, tables, reading | {"say": say}))
+        reading |= {"say": say, "files": opened}
+        stored = JoinedTables(_open_tables(stack, tables, reading))
         if columns.roles.layout is None:
             texts = as_texts(stored.read_texts())
             names = [] if items is None else items.names
@@ -816,8 +834,10 @@ def read_pairs(
     columns = VoteChoice(OpenPairColumns.of(vote_columns, context, kept_columns))
     # as if left had won
     rules = VoteRules("refuse", 0, context, {"left": "left"})
-    reading["sheet"] = _one_sheet(pairs_file, sheet, say, columns.columns)
-    with _open_table(pairs_file, columns, say=say, **reading) as stored:
+    with OpenFiles() as files, ExitStack() as stack:
+        one_sheet = _one_sheet(pairs_file, sheet, say, files, columns.columns)
+        reading |= {"sheet": one_sheet, "files": files}
+        stored = stack.enter_context(_open_table(pairs_file, columns, say=say, **reading))
         pairs = columns.roles.rename(stored.read())
         winner = np.full(len(pairs), "left", dtype=object)
         rows = Columns({**pairs, "winner": winner}, from_file=True)
@@ -852,18 +872,14 @@ def find_id_for_pairs(
     recipe = recipe_of(fit)
     needed = ItemColumns(recipe=recipe, id_is_optional=True)
     columns = VoteChoice(OpenPairColumns.of(vote_columns, context, kept_columns))
+    quiet: dict[str, Any] = {"say": lambda text: None}  # it is said when they are read for good
     with ExitStack() as stack:
+        files = stack.enter_context(OpenFiles())
+        of_pairs = _one_sheet(pairs_file, sheet, quiet["say"], files, columns.columns)
         table, pairs = _open_tables(
             stack,
-            [
-                (items_file, needed, first_sheet(sheet)),
-                (
-                    pairs_file,
-                    columns,
-                    _one_sheet(pairs_file, sheet, lambda text: None, columns.columns),
-                ),
-            ],
-            reading | {"say": lambda text: None},  # it is said when they are read for good
+            [(items_file, needed, first_sheet(sheet)), (pairs_file, columns, of_pairs)],
+            reading | quiet | {"files": files},
         )
         texts = table.read_texts()
         if recipe.id in texts.columns:
@@ -876,13 +892,17 @@ def find_id_for_pairs(
 
 
 def _one_sheet(
-    file: Any, named: Sequence[str], say: Callable[[Piece], None], columns: VoteColumns
+    file: Any,
+    named: Sequence[str],
+    say: Callable[[Piece], None],
+    files: OpenFiles,
+    columns: VoteColumns,
 ) -> str | None:
     """The sheet of a workbook with pairs: the last one that is named, or the first with pairs."""
     given = [name for name in named if not isinstance(name, Kept)]
     if given and table_kind(file) == "workbook":
         return given[-1]
-    return choose_sheets(None, [file], named, say, columns).votes[0][1]
+    return choose_sheets(None, [file], named, say, files, columns).votes[0][1]
 
 
 def _of_items(reading: dict[str, Any]) -> dict[str, Any]:
@@ -932,7 +952,6 @@ def _open_tables(
 ) -> list[StoredTable]:
     """Tables that stay while the stack does; the bad rows of all are reported together."""
     tables, errors = [], []
-    reading = {"database": stack.enter_context(open_database()), **reading}
     for path, columns, sheet in files:
         try:
             tables.append(stack.enter_context(_open_table(path, columns, sheet=sheet, **reading)))

@@ -8,9 +8,10 @@ missing numbers are NaN, missing text is None.
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,12 @@ from pairscore.display import first_few
 from pairscore.errors import BadEntriesError, BadRowsError, PairscoreError, PairscoreWarning
 from pairscore.files.encoding import as_utf8
 from pairscore.files.numbers import NUMBER, POINT
-from pairscore.files.read_csv import load_csv, locate_cells, shared_delimiter
-from pairscore.files.sheets import (
-    BLANKS,
-    Sheet,
-    blanks_left_out,
-    has_blank_rows,
-    looks_plain,
-    tidied_csv,
-)
-from pairscore.files.source import Choice, Source, plain_file, table_kind
+from pairscore.files.read_csv import CsvCells, load_csv, locate_cells, shared_delimiter
+from pairscore.files.sheets import BLANKS, Sheet, blanks_left_out, looks_plain, tidied_csv
+from pairscore.files.source import Choice, OpenFile, Source, open_file, table_kind
 from pairscore.files.sql import open_database, sql_text
-from pairscore.files.typed import load_jsonl, load_parquet
-from pairscore.files.workbooks import sheet_as_csv
+from pairscore.files.typed import TypedCells, load_jsonl, load_parquet
+from pairscore.files.workbooks import Workbook, open_workbook, sheet_as_csv
 from pairscore.messages import Piece, Setting
 
 IDENTIFIERS = ("id", "left", "right", "model_a", "model_b", "winner", "loser", "judge")
@@ -41,6 +35,7 @@ WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")  # written as Python writes it, and w
 PIECE_ROWS = 50_000
 # from here on, text is fetched as codes: a Python string per row would take longer than the reading
 CODED_ROWS = 50_000
+MANY_CASTS = 25  # in one statement of SQL, whose time grows with their square
 HASH = "hash({})"  # of a text, 64 bits
 
 
@@ -103,7 +98,7 @@ def warn_of(text: Piece) -> None:
 
 
 def once(say: Callable[[Piece], None]) -> Callable[[Piece], None]:
-    """Say each sentence once: a file may be read twice."""
+    """Say each sentence once: a file may be asked for several tables."""
     said: set[Piece] = set()
 
     def say_once(text: Piece) -> None:
@@ -119,47 +114,63 @@ def once(say: Callable[[Piece], None]) -> Callable[[Piece], None]:
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A table that DuckDB has read and keeps, on disk where memory does not suffice.
+    """Columns of a file that DuckDB has read and keeps, on disk where memory does not suffice.
 
-    ``source`` is the file it came from, of some ``kind`` and, in CSV, with a ``delimiter``;
-    ``cells`` says under which name DuckDB has each column that was read.
+    ``source`` is the file and what is wanted of it; ``cells`` says what each column is in SQL, and
+    ``numbers`` which are doubles. ``loaded`` has all columns that other tables of the file need.
     """
 
+    loaded: "LoadedFile"
     source: Source
-    kind: str
-    delimiter: str | None
     cells: dict[str, str]
-    decimal: str | None = None
-    say: Callable[[Piece], None] = warn_of
+    numbers: Collection[str]
     said: set[str] = field(default_factory=set)
 
     def again(self, identifiers: Collection[str], columns: Choice | None) -> "StoredTable":
-        """The same file read for other columns; this table is gone then."""
-        source = replace(self.source, identifiers=identifiers, choose=columns)
-        return _store(source, self.kind, self.delimiter, self.decimal, self.say)
+        """Other columns of the same file."""
+        return self.loaded.file.table(identifiers, columns, self.loaded.say)
 
-    def read_texts(self) -> Columns:
-        """All columns that hold neither lists nor records, as identifiers."""
-        names: set[str] = set()
-
-        def all_names(found: list[str], lists: list[str]) -> Collection[str]:
-            names.update(set(found) - set(lists))
-            return names
-
-        source = replace(self.source, identifiers=names, choose=all_names)
-        return _store(source, self.kind, self.delimiter, self.decimal, lambda _: None).read()
+    def read_texts(self, only_ids: bool = False) -> Columns:
+        """All columns that hold neither lists nor records, as identifiers; or those that may be
+        ids.
+        """
+        return self.loaded.texts(only_ids).read()
 
     def __len__(self) -> int:
         return int(self._select("count(*) AS n")["n"][0])
 
     def read(self) -> Columns:
-        """All columns that were wanted; the arrays take the place of what was stored."""
-        identifiers = {cell for name, cell in self.cells.items() if name in self.source.identifiers}
-        arrays = arrays_from_duckdb(self.source.connection, identifiers)
-        read = dict(zip(self.cells, arrays, strict=True))
-        columns = {name: self._stripped(name, column) for name, column in read.items()}
-        self.source.connection.execute("DROP TABLE cells")
+        """All columns that were wanted."""
+        return self._columns
+
+    @cached_property
+    def _columns(self) -> Columns:
+        columns = {
+            name: self._stripped(name, column)
+            for name, column in zip(self.cells, self._arrays(), strict=True)
+        }
         return Columns(columns, from_file=True)
+
+    def _arrays(self) -> Iterator[Column]:
+        """The columns in order; long text as distinct values and codes.
+
+        Identifiers are whole numbers if all of their cells are.
+        """
+        is_short = len(self) < CODED_ROWS
+        direct = [name for name in self.cells if name in self.numbers or is_short]
+        arrays: dict[str, np.ndarray] = {}
+        for first in range(0, len(direct), MANY_CASTS):
+            some = direct[first : first + MANY_CASTS]
+            cells = ", ".join(f"{self.cells[name]} AS c{place}" for place, name in enumerate(some))
+            arrays |= zip(some, self._select(cells).values(), strict=True)
+        for name, cell in self.cells.items():
+            if name in arrays:
+                column = Column(_without_mask(arrays.pop(name)))
+            else:
+                column = _coded_text(self.source.connection, cell)
+            if name in self.source.identifiers and len(column):
+                column = Column(as_whole_numbers(column.values), column.codes)
+            yield column
 
     def pieces(self, names: Collection[str], rows: int = PIECE_ROWS) -> Iterator[Columns]:
         """Some columns, ``rows`` rows at a time.
@@ -170,10 +181,11 @@ class StoredTable:
         whole = {name for name in cells if name in self.source.identifiers and self._whole(name)}
         for first in range(0, len(self), rows):
             arrays = self._select(
-                ", ".join(cells.values()),
+                ", ".join(f"{cell} AS c{place}" for place, cell in enumerate(cells.values())),
                 f"WHERE rowid >= {first} AND rowid < {first + rows} ORDER BY rowid",
             )
-            columns = {name: _without_mask(arrays[cell]) for name, cell in cells.items()}
+            of_names = zip(cells, arrays.values(), strict=True)
+            columns = {name: _without_mask(array) for name, array in of_names}
             columns |= {name: columns[name].astype(np.int64) for name in whole}
             yield Columns(
                 {name: self._stripped(name, Column(array)) for name, array in columns.items()},
@@ -191,7 +203,7 @@ class StoredTable:
             count = int(np.count_nonzero(rows if column.codes is None else rows[column.codes]))
             changes = f"; accented letters unified (such as {apart!r})" if apart else ""
             changes = f"; {blanks_left_out(count, example)}{changes}" if example else changes
-            self.say(f"{self.source.shown!r}, {name!r}: {changes[2:]}.")
+            self.loaded.say(f"{self.source.shown!r}, {name!r}: {changes[2:]}.")
             self.said.add(name)
         return Column(letters, column.codes)
 
@@ -200,21 +212,19 @@ class StoredTable:
 
         Returns the physical line (from 1; in Parquet, the row) of each and, in CSV, its text.
         """
-        if self.kind in ("csv", "workbook"):
-            found = locate_cells(self.source.path, self.delimiter, entries)
+        if isinstance(self.loaded.cells, CsvCells):
+            found = locate_cells(self.source.opened, self.loaded.cells.layout, entries)
             return [(self.source.line(line), text) for line, text in found]
-        if self.kind == "parquet":
+        if self.loaded.file.kind == "parquet":
             return [(row + 1, None) for row, _ in entries]
-        with self.source.path.open("rb") as lines:
-            begins = [number for number, text in enumerate(lines, 1) if text.strip()]
+        lines = self.source.opened.from_begin()
+        begins = [number for number, text in enumerate(lines, 1) if text.strip()]
         return [(begins[row], None) for row, _ in entries]
 
     def words_among_numbers(self, names: Collection[str]) -> dict[tuple[int, str], str]:
         """By line and column, entries of columns that should be numbers and are text."""
-        types = self.source.connection.execute("DESCRIBE cells").fetchall()
-        texts = {row[0] for row in types if row[1] == "VARCHAR"}
         words: dict[tuple[int, str], str] = {}
-        for name in (name for name in names if self.cells.get(name) in texts):
+        for name in (name for name in names if name in self.cells and name not in self.numbers):
             cell = self.cells[name]
             found = self._select(f"rowid AS row, {cell} AS entry", f"WHERE {cell} IS NOT NULL")
             entries = zip(found["row"].tolist(), found["entry"].tolist(), strict=True)
@@ -223,15 +233,6 @@ class StoredTable:
             words |= {(at[0], name): t for at, t in zip(lines, bad.values(), strict=True)}
         return words
 
-    def has_empty_texts(self) -> bool:
-        """Whether a column of text has gaps; where none is text, whether there may be some."""
-        types = self.source.connection.execute("DESCRIBE cells").fetchall()
-        texts = [row[0] for row in types if row[1] == "VARCHAR"]
-        if not texts:
-            return True
-        gaps = f"WHERE {texts[0]} IS NULL OR {texts[0]} < '!'"  # blanks come before '!'
-        return self._select("count(*) AS n", gaps)["n"][0] > 0
-
     def _whole(self, name: str) -> bool:
         cell = self.cells[name]
         other = f"WHERE {cell} IS NULL OR NOT regexp_full_match({cell}, {sql_text(WHOLE.pattern)})"
@@ -239,6 +240,52 @@ class StoredTable:
 
     def _select(self, what: str, which: str = "") -> dict[str, np.ndarray]:
         return self.source.connection.execute(f"SELECT {what} FROM cells {which}").fetchnumpy()
+
+
+class OpenFiles:
+    """The files of a command: each is opened once, and loaded once for all tables asked of it.
+
+    ``memory`` is how much DuckDB may hold outside the disk, such as ``"1GB"``.
+    """
+
+    def __init__(self, memory: str | None = None):
+        self.memory = memory
+        self.stack = ExitStack()
+        self._opened: dict[str, OpenFile] = {}
+        self._workbooks: dict[str, Workbook] = {}
+        self._tables: dict[Any, TableFile] = {}
+
+    def __enter__(self) -> "OpenFiles":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stack.close()
+
+    @cached_property
+    def database(self) -> Any:
+        """DuckDB, which takes as long to open as a small file to read."""
+        return self.stack.enter_context(open_database(self.memory))
+
+    def opened(self, path: Any) -> OpenFile:
+        """A file, or what standard input had."""
+        name = str(path)
+        if name not in self._opened:
+            self._opened[name] = self.stack.enter_context(open_file(path))
+        return self._opened[name]
+
+    def workbook(self, path: Any) -> Workbook:
+        """A workbook, whose sheets are read when they are asked for."""
+        name = str(path)
+        if name not in self._workbooks:
+            self._workbooks[name] = open_workbook(Path(path), name)
+        return self._workbooks[name]
+
+    def table_file(self, path: Any, reading: "TextReading") -> "TableFile":
+        """A file that is read in some way."""
+        key = str(path), reading
+        if key not in self._tables:
+            self._tables[key] = TableFile(self, path, reading)
+        return self._tables[key]
 
 
 @contextmanager
@@ -253,7 +300,7 @@ def stored_table(
     identifiers: Collection[str] = IDENTIFIERS,
     columns: Choice | None = None,
     memory: str | None = None,
-    database: Any = None,
+    files: OpenFiles | None = None,
     for_all_files: bool = True,
     say: Callable[[Piece], None] = warn_of,
 ) -> Iterator[StoredTable]:
@@ -268,8 +315,8 @@ def stored_table(
         in others do no harm.
     memory
         How much DuckDB may hold outside the disk, such as ``"1GB"``.
-    database
-        One that is open already (to open one takes as long as to read a small file).
+    files
+        Those that a command has opened already; they stay open.
     for_all_files
         Whether the delimiter was named for all files of a command: then a file whose first line
         has none of it keeps its own.
@@ -278,105 +325,192 @@ def stored_table(
     """
     import duckdb
 
-    shown, kind, say = display_name(path), table_kind(path), once(say)
+    kind, shown = table_kind(path), display_name(path)
     with ExitStack() as stack:
-        database = database or stack.enter_context(open_database(memory))
-        connection = stack.enter_context(database.cursor())  # which has tables of its own
-        file = stack.enter_context(plain_file(path))
-        source = Source(connection, file, shown, identifiers, columns)
+        files = files or stack.enter_context(OpenFiles(memory))
+        reading = TextReading(delimiter, encoding, decimal, tuple(na), sheet, for_all_files)
         try:
-            if kind in ("csv", "workbook"):
-                reading = _TextReading(stack, delimiter, encoding, decimal, na, sheet, say)
-                table = reading.read(source, kind, for_all_files)
-            else:
-                table = _store(source, kind, None, None, say)
-            yield table
+            yield files.table_file(path, reading).table(identifiers, columns, once(say))
         except duckdb.Error as error:
-            raise PairscoreError(_one_sentence(error, kind, shown)) from error
+            raise PairscoreError(one_sentence(error, kind, shown)) from error
 
 
 @dataclass(frozen=True)
-class _TextReading:
-    """How a CSV file or a sheet is read; copies of it stay as long as the ``stack`` does."""
+class TextReading:
+    """How a CSV file or a sheet is read, as far as the user has said it."""
 
-    stack: ExitStack
     delimiter: str | None
     encoding: str | None
     decimal: str | None
-    na: Collection[str]
+    na: tuple[str, ...]
     sheet: str | None
-    say: Callable[[Piece], None]
+    for_all_files: bool
 
-    def read(self, source: Source, kind: str, for_all_files: bool) -> StoredTable:
-        """A sheet, or a CSV file: a copy without title, totals and blank rows if it has any."""
-        if kind == "workbook":
-            sheet = self.stack.enter_context(
-                sheet_as_csv(
-                    source.path,
-                    self.sheet,
-                    source.identifiers,
-                    self.na,
-                    self.decimal,
-                    self.say,
-                    source.shown,
-                )
-            )
-            return self._load_sheet(source, sheet, kind)
-        path = self.stack.enter_context(as_utf8(source.path, self.encoding, source.shown, self.say))
-        source = replace(source, path=path)
-        delimiter = shared_delimiter(path, self.delimiter) if for_all_files else self.delimiter
-        if self.na or not looks_plain(path, delimiter):
-            return self._load_sheet(source, self._tidied(source, delimiter), kind)
+
+@dataclass(frozen=True)
+class LoadedFile:
+    """What DuckDB has of a file: a CSV file, a sheet or a copy without title, totals, blank rows.
+
+    A column that was ``rewritten`` in the copy is not what the file has. ``notes`` say how the file
+    was read, and ``changes`` what the copy is without, once a table of it is in order.
+    """
+
+    file: "TableFile"
+    source: Source
+    cells: CsvCells | TypedCells
+    is_copy: bool = False
+    rewritten: Collection[str] = ()
+    notes: Sequence[Piece] = ()
+    changes: str = ""
+    say: Callable[[Piece], None] = warn_of
+
+    def serves(self, identifiers: Collection[str]) -> bool:
+        """Whether columns are there as they are in the file."""
+        return self.cells.serves(identifiers) and not {*identifiers} & {*self.rewritten}
+
+    def with_say(self, say: Callable[[Piece], None]) -> "LoadedFile":
+        """The same, with another to be told; what was said of the file is said to them."""
+        for note in self.notes:
+            say(note)
+        return replace(self, say=say)
+
+    def texts(self, only_ids: bool) -> StoredTable:
+        """All columns that hold neither lists nor records, or those that may be ids, as text."""
+        names = [name for name in self.cells.names if name not in self.cells.nested]
+        if only_ids:
+            names = [name for name in names if not self.cells.has_fractions(name)] or names[:1]
+        return StoredTable(
+            replace(self, say=lambda _: None),
+            replace(self.source, identifiers=names),
+            {name: self.cells.text(name) for name in names},
+            (),
+        )
+
+    def table(self, wanted: Source) -> StoredTable | None:
+        """The wanted columns; None where numbers have to be read as text first."""
+        source = replace(self.source, identifiers=wanted.identifiers, choose=wanted.choose)
+        if isinstance(self.cells, TypedCells):
+            return StoredTable(self, source, *self.cells.columns(source))
+        columns = self.cells.columns(source)
+        if columns is None:
+            return None
+        decimal = self.file.reading.decimal
+        if decimal is None and columns.signs != POINT:
+            self.say(f"{source.shown!r} has {columns.signs.in_words}, and was read that way.")
+        elif decimal not in (None, columns.signs.decimal):
+            signs = columns.signs.decimal
+            self.say(f"{source.shown!r} has decimal signs {signs!r}, not {decimal!r} as before.")
+        if self.changes:
+            self.say(f"{source.shown!r}: {self.changes}.")
+        return StoredTable(self, source, columns.cells, columns.numbers)
+
+
+class TableFile:
+    """A file that is open, and what DuckDB has of it: loaded when a table is first asked of it.
+
+    It is loaded again only where columns are needed as text that were loaded as numbers, and where
+    a table has faults that a copy without title, totals and blank rows may not have.
+    """
+
+    def __init__(self, files: OpenFiles, path: Any, reading: TextReading):
+        self.files, self.path, self.reading = files, path, reading
+        self.kind, self.shown = table_kind(path), display_name(path)
+        # a connection has tables of its own
+        self.connection = files.stack.enter_context(files.database.cursor())
+        self.loaded: LoadedFile | None = None
+        self.text_notes: list[Piece] = []
+
+    def table(
+        self, identifiers: Collection[str], columns: Choice | None, say: Callable[[Piece], None]
+    ) -> StoredTable:
+        """The wanted columns of the file; ``say`` is told how it was read."""
+        loaded = self.loaded
+        if loaded is None or not loaded.serves(identifiers):
+            loaded = self._load(identifiers)
+        wanted = Source(self.connection, loaded.source.opened, "", identifiers, columns)
         try:
-            table = self._load(source, kind, delimiter)
-            if not table.has_empty_texts() or not has_blank_rows(path, delimiter):
-                return table
-            return self._load_sheet(source, self._tidied(source, delimiter), kind)
+            return self._table_of(loaded, wanted, say)
         except BadRowsError as error:
-            sheet = self._tidied(source, delimiter)
+            if self.kind != "csv" or loaded.is_copy:
+                raise
+            sheet = self._tidied(identifiers)
             if not sheet.changes:
                 raise
             try:
-                return self._load_sheet(source, sheet, kind)
+                return self._table_of(self._load_sheet(sheet, identifiers), wanted, say)
             except BadRowsError as rest:
                 raise (rest if len(rest.rows) < len(error.rows) else error) from None
 
-    def _tidied(self, source: Source, delimiter: str | None) -> Sheet:
-        tidied = tidied_csv(source.path, delimiter, source.identifiers, self.na, source.shown)
-        return self.stack.enter_context(tidied)
-
-    def _load_sheet(self, source: Source, sheet: Sheet, kind: str) -> StoredTable:
-        shown = f"{source.shown}, sheet {sheet.name}" if sheet.name else source.shown
-        copy = replace(source, path=sheet.path, lines=sheet.lines, shown=shown)
-        table = self._load(copy, kind, sheet.delimiter)
-        if sheet.changes:
-            self.say(f"{shown!r}: {'; '.join(sheet.changes)}.")
+    def _table_of(
+        self, loaded: LoadedFile, wanted: Source, say: Callable[[Piece], None]
+    ) -> StoredTable:
+        table = loaded.with_say(say).table(wanted)
+        if table is None:
+            again = self._load(wanted.identifiers, as_text=True).with_say(say)
+            table = again.table(wanted)
+            assert table is not None
         return table
 
-    def _load(self, source: Source, kind: str, delimiter: str | None) -> StoredTable:
-        return _store(source, kind, delimiter, self.decimal, self.say)
+    def _load(self, identifiers: Collection[str], as_text: bool = False) -> LoadedFile:
+        if self.kind == "workbook":
+            return self._load_sheet(self._sheet(identifiers), identifiers, as_text)
+        if self.kind != "csv":
+            opened = self.files.opened(self.path)
+            source = Source(self.connection, opened, self.shown, identifiers)
+            load = load_parquet if self.kind == "parquet" else load_jsonl
+            return self._keep(LoadedFile(self, source, load(source)))
+        if self.reading.na or not looks_plain(self._text, self._delimiter):
+            return self._load_sheet(self._tidied(identifiers), identifiers, as_text)
+        source = Source(self.connection, self._text, self.shown, identifiers)
+        cells = load_csv(source, self._delimiter, self.reading.decimal, as_text)
+        if cells.has_blank_rows():
+            return self._load_sheet(self._tidied(identifiers), identifiers, as_text)
+        return self._keep(LoadedFile(self, source, cells, notes=self.text_notes))
+
+    def _keep(self, loaded: LoadedFile) -> LoadedFile:
+        self.loaded = loaded
+        return loaded
+
+    @cached_property
+    def _text(self) -> OpenFile:
+        """The file, or a copy of it, in UTF-8."""
+        opened = self.files.opened(self.path)
+        copy = as_utf8(opened, self.reading.encoding, self.shown, self.text_notes.append)
+        return self.files.stack.enter_context(copy)
+
+    @cached_property
+    def _delimiter(self) -> str | None:
+        named = self.reading.delimiter
+        return shared_delimiter(self._text, named) if self.reading.for_all_files else named
+
+    def _sheet(self, identifiers: Collection[str]) -> Sheet:
+        book = self.files.workbook(self.path)
+        na, decimal = self.reading.na, self.reading.decimal
+        self.text_notes.clear()
+        sheet = sheet_as_csv(
+            book, self.reading.sheet, identifiers, na, decimal, self.text_notes.append
+        )
+        return self.files.stack.enter_context(sheet)
+
+    def _tidied(self, identifiers: Collection[str]) -> Sheet:
+        """A copy of a CSV file without title, totals and blank rows."""
+        na = self.reading.na
+        copy = tidied_csv(self._text, self._delimiter, identifiers, na, self.shown)
+        return self.files.stack.enter_context(copy)
+
+    def _load_sheet(
+        self, sheet: Sheet, identifiers: Collection[str], as_text: bool = False
+    ) -> LoadedFile:
+        shown = f"{self.shown}, sheet {sheet.name}" if sheet.name else self.shown
+        opened = OpenFile(sheet.path, self.files.stack.enter_context(sheet.path.open("rb")))
+        source = Source(self.connection, opened, shown, identifiers, lines=sheet.lines)
+        cells = load_csv(source, sheet.delimiter, self.reading.decimal, as_text)
+        notes = [*self.text_notes]
+        changes = "; ".join(sheet.changes)
+        return self._keep(LoadedFile(self, source, cells, True, sheet.rewritten, notes, changes))
 
 
-def _store(
-    source: Source,
-    kind: str,
-    delimiter: str | None,
-    decimal: str | None,
-    say: Callable[[Piece], None],
-) -> StoredTable:
-    """Fill DuckDB's table ``cells``."""
-    if kind in ("csv", "workbook"):
-        cells, signs = load_csv(source, delimiter, decimal)
-        if decimal is None and signs != POINT:
-            say(f"{source.shown!r} has {signs.in_words}, and was read that way.")
-        elif decimal not in (None, signs.decimal):
-            say(f"{source.shown!r} has decimal signs {signs.decimal!r}, not {decimal!r} as before.")
-    else:
-        cells = (load_parquet if kind == "parquet" else load_jsonl)(source)
-    return StoredTable(source, kind, delimiter, cells, decimal, say)
-
-
-def _one_sentence(error: Exception, kind: str, shown: str) -> str:
+def one_sentence(error: Exception, kind: str, shown: str) -> str:
     """What DuckDB says in several lines."""
     if kind == "csv" and "state machine" in str(error):
         return (
@@ -393,28 +527,11 @@ def _one_sentence(error: Exception, kind: str, shown: str) -> str:
 # -- from DuckDB to arrays -------------------------------------------------------------------------
 
 
-def arrays_from_duckdb(connection: Any, identifiers: Collection[str]) -> Iterator[Column]:
-    """The columns of the table ``cells``, in order; long text as distinct values and codes.
-
-    Those in ``identifiers`` are whole numbers if all of their cells are.
-    """
-    rows = connection.execute("SELECT count(*) FROM cells").fetchone()[0]
-    types = {row[0]: row[1] for row in connection.execute("DESCRIBE cells").fetchall()}
-    direct = [cell for cell, kind in types.items() if kind == "DOUBLE" or rows < CODED_ROWS]
-    select = f"SELECT {', '.join(direct)} FROM cells"
-    arrays = connection.execute(select).fetchnumpy() if direct else {}
-    for cell in types:
-        if cell in arrays:
-            column = Column(_without_mask(arrays[cell]))
-        else:
-            column = _coded_text(connection, cell)
-        if cell in identifiers and len(column) and all(map(_is_whole, column.values)):
-            column = Column(column.values.astype(np.int64), column.codes)
-        yield column
-
-
-def _is_whole(value: str | None) -> bool:
-    return value is not None and WHOLE.fullmatch(value) is not None
+def as_whole_numbers(values: np.ndarray) -> np.ndarray:
+    """Texts as whole numbers if all of them are such, as Python writes them; else as they are."""
+    if all(value is not None and WHOLE.fullmatch(value) for value in values):
+        return values.astype(np.int64)
+    return values
 
 
 def _without_mask(array: np.ndarray) -> np.ndarray:

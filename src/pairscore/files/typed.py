@@ -3,14 +3,15 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from pairscore.errors import BadRow, BadRowsError, PairscoreError
 from pairscore.files.numbers import NUMERIC_SHARE
-from pairscore.files.source import CHUNK, MAX_LINE, Source, refuse_twins
+from pairscore.files.source import MAX_LINE, Source, refuse_bad_names, refuse_twins
 from pairscore.files.sql import sql_name, sql_text
 from pairscore.messages import Action
 
@@ -18,36 +19,93 @@ from pairscore.messages import Action
 NUMBERS = r'(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN|"?NULL"?)'
 PACKED_CELLS = 50_000_000  # that any Parquet file may have
 CELLS_PER_BYTE = 100  # and a larger one
+FRACTIONS = "FLOAT|DOUBLE|DECIMAL.*"
 LIST_OF_NUMBERS = rf"(?!.*NULL){NUMBERS}\[\d*\]"
 NESTED = r".*(\[\d*\]|STRUCT|MAP|UNION|VARIANT|BLOB|BIT|GEOMETRY).*"
 
 
-def load_parquet(source: Source) -> dict[str, str]:
-    """Read the wanted columns of a Parquet file into DuckDB's table ``cells``.
+@dataclass(frozen=True)
+class TypedCells:
+    """A file in DuckDB's table ``cells``, with what each column is in SQL, as text and as a number.
 
-    Returns, by the name of each column, what it is called there.
+    ``nested`` ones were not read; ``mixed`` ones have numbers and texts; ``fractions`` were written
+    as numbers in some way that is not known any more.
     """
+
+    names: list[str]
+    nested: list[str]
+    texts: dict[str, str]
+    numbers: dict[str, str]
+    mixed: set[str] = field(default_factory=set)
+    fractions: set[str] = field(default_factory=set)
+
+    def serves(self, identifiers: Collection[str]) -> bool:
+        """Whether these columns can be read as text, as the file has it."""
+        return not {*identifiers} & self.fractions
+
+    def has_fractions(self, name: str) -> bool:
+        """Whether a column has numbers that are no ids."""
+        return name in self.fractions
+
+    def text(self, name: str) -> str:
+        """A column as text in SQL."""
+        return self.texts[name]
+
+    def columns(self, source: Source) -> tuple[dict[str, str], set[str]]:
+        """The wanted columns in SQL, and which of them are numbers: not those of identifiers."""
+        wanted = source.wanted(self.names, self.nested)
+        mixed = [n for n in wanted if n in self.mixed and n not in source.identifiers]
+        if mixed and (bad := _bad_lines(source, mixed)):
+            raise bad
+        numeric = {n for n in wanted if n in self.numbers and n not in source.identifiers}
+        return {n: (self.numbers if n in numeric else self.texts)[n] for n in wanted}, numeric
+
+
+def load_parquet(source: Source) -> TypedCells:
+    """Read the columns of a Parquet file that can be read into DuckDB's table ``cells``."""
     file = f"read_parquet({sql_text(source.path)}, hive_partitioning=false)"
-    schema = f"SELECT name FROM parquet_schema({sql_text(source.path)})"
-    types = _column_types(source, file)
-    written = {row[0] for row in source.connection.execute(schema).fetchall()}
-    refuse_twins([name for name in types if name not in written], source.shown)
-    types, columns = _spread_lists(source, file, types)
-    cells = {
-        name: f"CAST({columns[name]} AS {'DOUBLE' if _is_number(name, types, source) else 'TEXT'})"
-        for name in source.wanted(list(types), _nested(types))
-    }
-    _refuse_many_rows(source, len(cells))
-    return _fill_cells(source, cells, file)
+    names, kinds, n_rows = _footer_of_parquet(source)
+    refuse_bad_names(names, source.shown)
+    folded = [name.casefold() for name in names]
+    twins = [name for place, name in enumerate(names) if folded[place] in folded[:place]]
+    refuse_twins(twins, source.shown)
+    types, columns = _spread_lists(source, file, dict(zip(names, kinds, strict=True)))
+    refuse_bad_names(list(types), source.shown)
+    nested = _nested(types)
+    read = {name: columns[name] for name in types if name not in nested}
+    if not read:
+        source.wanted(list(types), nested)  # which says that these cannot be read
+    _refuse_many_rows(source, n_rows, len(read))
+    cells = _fill_cells(source, read, file)
+    texts = {name: f"CAST({cell} AS TEXT)" for name, cell in cells.items()}
+    numbers = {n: f"CAST({cells[n]} AS DOUBLE)" for n in cells if re.fullmatch(NUMBERS, types[n])}
+    return TypedCells(list(types), nested, texts, numbers)
 
 
-def _refuse_many_rows(source: Source, n_columns: int) -> None:
+def _footer_of_parquet(source: Source) -> tuple[list[str], list[str], int]:
+    """The columns of a Parquet file, their types in DuckDB, and the number of rows."""
+    query = (
+        "SELECT [node.name FOR node IN parquet_schema],"
+        " [coalesce(node.duckdb_type, '') FOR node IN parquet_schema],"
+        " [coalesce(node.num_children, 0) FOR node IN parquet_schema], coalesce(list_sum("
+        "[part.row_group_num_rows FOR part IN parquet_metadata IF part.column_id = 0]), 0)"
+        f" FROM parquet_full_metadata({sql_text(source.path)})"
+    )
+    names, kinds, children, n_rows = source.connection.execute(query).fetchone()
+    tops, place = [], 1  # the root of the tree of columns is first
+    while place < len(names):
+        tops.append(place)
+        open_nodes = 1
+        while open_nodes > 0 and place < len(names):
+            open_nodes += int(children[place]) - 1
+            place += 1
+    return [names[top] for top in tops], [kinds[top] for top in tops], int(n_rows)
+
+
+def _refuse_many_rows(source: Source, n_rows: int, n_columns: int) -> None:
     """Refuse a Parquet file that has far more cells than bytes: one value may stand for millions of
     rows.
     """
-    groups = f"SELECT max(row_group_num_rows) AS n FROM parquet_metadata({sql_text(source.path)})"
-    query = f"SELECT coalesce(sum(n), 0) FROM ({groups} GROUP BY row_group_id)"
-    n_rows = int(source.connection.execute(query).fetchone()[0])
     size = source.path.stat().st_size
     if n_rows * n_columns > max(PACKED_CELLS, CELLS_PER_BYTE * size):
         raise PairscoreError(
@@ -60,14 +118,14 @@ def _refuse_many_rows(source: Source, n_columns: int) -> None:
         )
 
 
-def load_jsonl(source: Source) -> dict[str, str]:
-    """Read the wanted columns of a file of JSON objects, one a line, into the table ``cells``.
+def load_jsonl(source: Source) -> TypedCells:
+    """Read the columns of a file of JSON objects, one a line, into DuckDB's table ``cells``.
 
-    Returns, by the name of each column, what it is called there.
+    Their types take one pass over the file, as any line may have another column.
     """
     import duckdb
 
-    if not source.path.stat().st_size:
+    if not source.opened.head(1):
         raise PairscoreError(f"{source.shown!r} is empty; write one JSON object per row.")
     _refuse_long_lines(source)
     file = (
@@ -78,24 +136,32 @@ def load_jsonl(source: Source) -> dict[str, str]:
         whole = f"{file} sample_size=-1, map_inference_threshold=-1)"
         written = _column_types(source, whole)
         types, columns = _spread_lists(source, whole, written)
-        wanted = source.wanted(list(types), _nested(types))
+        nested = _nested(types)
+        if {*nested} >= {*types}:
+            source.wanted(list(types), nested)  # which says that these cannot be read
+        refuse_bad_names(list(types), source.shown)
         refuse_twins([name for name in written if _is_renamed(source, name, written)], source.shown)
-        numeric = [name for name in wanted if _is_number(name, types, source)]
-        read_as = dict.fromkeys(wanted, "JSON") | {
-            name: "BOOLEAN" if types[name] == "BOOLEAN" else "DOUBLE" for name in numeric
-        }
-        read_as = {name: kind for name, kind in read_as.items() if name in written}
-        read_as |= {name: "DOUBLE[]" for name in written if name not in types}
-        kinds = ", ".join(f"{sql_text(name)}: '{kind}'" for name, kind in read_as.items())
-        cells = {name: f"{columns[name]} ->> '$'" for name in wanted}
-        cells |= {name: f"CAST({columns[name]} AS DOUBLE)" for name in numeric}
-        cell_names = _fill_cells(source, cells, f"{file} columns={{{kinds}}})")
+        kinds = {name: "JSON" for name in written if name in types and name not in nested}
+        free = [name for name in kinds if name not in source.identifiers]
+        kinds |= {name: "DOUBLE" for name in free if re.fullmatch(FRACTIONS, types[name])}
+        kinds |= {name: "DOUBLE[]" for name in written if name not in types}
+        as_kinds = ", ".join(f"{sql_text(name)}: '{kind}'" for name, kind in kinds.items())
+        read = {name: columns[name] for name in types if name not in nested}
+        cells = _fill_cells(source, read, f"{file} columns={{{as_kinds}}})")
     except duckdb.Error as error:
         raise _bad_lines(source, []) or error from error
-    mixed = [name for name in wanted if types[name] == "JSON" and name not in source.identifiers]
-    if mixed and (bad := _bad_lines(source, mixed)):
-        raise bad
-    return cell_names
+    texts = {
+        name: f"CAST({cell} AS TEXT)" if kinds.get(name) != "JSON" else f"{cell} ->> '$'"
+        for name, cell in cells.items()
+    }
+    numbers = {name: cell for name, cell in cells.items() if re.fullmatch(NUMBERS, types[name])}
+    numbers = {
+        name: f"CAST({f'CAST({cell} AS BOOLEAN)' if types[name] == 'BOOLEAN' else cell} AS DOUBLE)"
+        for name, cell in numbers.items()
+    }
+    mixed = {name for name in cells if types[name] == "JSON"}
+    fractions = {name for name, kind in kinds.items() if kind == "DOUBLE"}
+    return TypedCells(list(types), nested, texts, numbers, mixed, fractions)
 
 
 def _column_types(source: Source, file: str) -> dict[str, str]:
@@ -129,10 +195,6 @@ def _nested(types: dict[str, str]) -> list[str]:
     return [name for name, kind in types.items() if re.fullmatch(NESTED, kind, re.DOTALL)]
 
 
-def _is_number(name: str, types: dict[str, str], source: Source) -> bool:
-    return name not in source.identifiers and re.fullmatch(NUMBERS, types[name]) is not None
-
-
 def _fill_cells(source: Source, columns: dict[str, str], file: str) -> dict[str, str]:
     """Make the table ``cells`` of columns in SQL; say what each is called there."""
     cells = {name: f"c{place}" for place, name in enumerate(columns)}
@@ -159,19 +221,18 @@ def _is_renamed(source: Source, name: str, names: Iterable[str]) -> bool:
 def _refuse_long_lines(source: Source) -> None:
     """Refuse a line that is longer than a row of a table, which would take much memory."""
     number, length = 1, 0  # of the line that the last piece ended in
-    with source.path.open("rb") as file:
-        while piece := file.read(CHUNK):
-            ends = np.flatnonzero(np.frombuffer(piece, dtype=np.uint8) == ord("\n"))
-            lengths = np.diff(ends, prepend=-1 - length)
-            length = len(piece) - 1 - int(ends[-1]) if len(ends) else length + len(piece)
-            long = np.flatnonzero(lengths > MAX_LINE)
-            if len(long) or length > MAX_LINE:
-                raise PairscoreError(
-                    f"line {number + int(long[0] if len(long) else len(ends))} of"
-                    f" {source.shown!r} is longer than {MAX_LINE >> 20} MB; write one object of"
-                    " numbers and texts per line."
-                )
-            number += len(ends)
+    for piece in source.opened.pieces():
+        ends = np.flatnonzero(np.frombuffer(piece, dtype=np.uint8) == ord("\n"))
+        lengths = np.diff(ends, prepend=-1 - length)
+        length = len(piece) - 1 - int(ends[-1]) if len(ends) else length + len(piece)
+        long = np.flatnonzero(lengths > MAX_LINE)
+        if len(long) or length > MAX_LINE:
+            raise PairscoreError(
+                f"line {number + int(long[0] if len(long) else len(ends))} of"
+                f" {source.shown!r} is longer than {MAX_LINE >> 20} MB; write one object of"
+                " numbers and texts per line."
+            )
+        number += len(ends)
 
 
 def _bad_lines(source: Source, mixed: list[str]) -> PairscoreError | None:
@@ -179,20 +240,19 @@ def _bad_lines(source: Source, mixed: list[str]) -> PairscoreError | None:
     rows: list[BadRow] = []
     texts: dict[str, list[BadRow]] = {name: [] for name in mixed}
     numbers: Counter[str] = Counter()
-    with source.path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                record = _json_object(line)
-            except (ValueError, RecursionError) as error:
-                text = line[:200].decode("utf-8", "replace").rstrip()
-                rows.append(BadRow(number, None, text, _json_reason(error, line)))
-                continue
-            for name in mixed:
-                value = record.get(name)
-                if isinstance(value, int | float):
-                    numbers[name] += 1
-                elif value is not None:
-                    texts[name].append(BadRow(number, name, str(value)[:200], "not a number"))
+    for number, line in enumerate(source.opened.from_begin(), 1):
+        try:
+            record = _json_object(line)
+        except (ValueError, RecursionError) as error:
+            text = line[:200].decode("utf-8", "replace").rstrip()
+            rows.append(BadRow(number, None, text, _json_reason(error, line)))
+            continue
+        for name in mixed:
+            value = record.get(name)
+            if isinstance(value, int | float):
+                numbers[name] += 1
+            elif value is not None:
+                texts[name].append(BadRow(number, name, str(value)[:200], "not a number"))
     for name, bad in texts.items():
         if numbers[name] >= NUMERIC_SHARE * (numbers[name] + len(bad)):
             rows += bad

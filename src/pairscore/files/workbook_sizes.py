@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_letters, digits
-from typing import Any
+from typing import Any, BinaryIO
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
 
@@ -65,17 +65,16 @@ class _UnreadableError(Exception):
 
 def refuse_oversized(path: Path, shown: str) -> None:
     """Refuse a workbook that would take far more memory than its size, in one sentence."""
-    with path.open("rb") as file:
-        begin = file.read(len(OLE))
-    size = path.stat().st_size
-    limit = max(UNPACKED, TIMES * size)
+    limit = max(UNPACKED, TIMES * path.stat().st_size)
     try:
-        if begin == OLE:
-            _refuse_extents(_extents_of_xls(path.read_bytes()), limit, shown)
-        elif is_zipfile(path):
-            _refuse_archive(path, limit, shown)
-        else:
-            raise _UnreadableError("it is of another kind, or cut short")
+        with path.open("rb") as file:
+            begin = file.read(len(OLE))
+            if begin == OLE:
+                _refuse_extents(_extents_of_xls(begin + file.read()), limit, shown)
+            elif is_zipfile(file):
+                _refuse_archive(file, limit, shown)
+            else:
+                raise _UnreadableError("it is of another kind, or cut short")
     except _UnreadableError as error:
         raise PairscoreError(
             f"{shown!r} cannot be read as a workbook ({error}); save it again as .xlsx or .csv."
@@ -106,16 +105,16 @@ def _too_large(shown: str, size: int, limit: int) -> PairscoreError:
 # -- archives: .xlsx and .ods ----------------------------------------------------------------------
 
 
-def _refuse_archive(path: Path, limit: int, shown: str) -> None:
+def _refuse_archive(file: BinaryIO, limit: int, shown: str) -> None:
     try:
-        with ZipFile(path) as archive:
+        with ZipFile(file) as archive:
             parts = {part.filename: part for part in archive.infolist()}
             size = sum(part.file_size for part in archive.infolist())
             if size > limit:
                 raise _too_large(shown, size, limit)
             if len(parts) < len(archive.infolist()):
                 raise _UnreadableError("it has two parts of one name")
-            _refuse_parts(path, parts, limit, shown)
+            _refuse_parts(file, parts, limit, shown)
     except (BadZipFile, zlib.error, expat.ExpatError, OSError, struct.error, ValueError) as error:
         if isinstance(error, PairscoreError):
             raise
@@ -124,18 +123,18 @@ def _refuse_archive(path: Path, limit: int, shown: str) -> None:
         raise _UnreadableError(str(error)) from None
 
 
-def _refuse_parts(path: Path, parts: dict[str, ZipInfo], limit: int, shown: str) -> None:
+def _refuse_parts(file: BinaryIO, parts: dict[str, ZipInfo], limit: int, shown: str) -> None:
     texts: list[int] = []
     books: dict[str, Extent] = {}
     for name, part in parts.items():
         if not name.lower().endswith((".xml", ".rels")):
             continue
         if name.rpartition("/")[2].lower() == "content.xml":
-            extents = _OdsParts().read(_unpacked(path, part))
+            extents = _OdsParts().read(_unpacked(file, part))
             _refuse_extents(extents, limit, shown)
             continue
         reader = _XlsxPart()
-        reader.read(_unpacked(path, part))
+        reader.read(_unpacked(file, part))
         reader.end_of_text(part.file_size)
         if reader.odd_sheet:
             raise _UnreadableError(f"a sheet in {reader.odd_sheet!r}, which is not XML")
@@ -145,7 +144,7 @@ def _refuse_parts(path: Path, parts: dict[str, ZipInfo], limit: int, shown: str)
     n_shared = sum(extent.n_shared for extent in books.values())
     if texts and n_shared * max(texts) > limit:
         letters = sum(
-            _XlsxPart(texts).read(_unpacked(path, parts[name])).n_letters
+            _XlsxPart(texts).read(_unpacked(file, parts[name])).n_letters
             for name, extent in books.items()
             if extent.n_shared
         )
@@ -153,27 +152,26 @@ def _refuse_parts(path: Path, parts: dict[str, ZipInfo], limit: int, shown: str)
             raise _too_large(shown, letters, limit)
 
 
-def _unpacked(path: Path, part: ZipInfo) -> Iterator[bytes]:
+def _unpacked(file: BinaryIO, part: ZipInfo) -> Iterator[bytes]:
     """A part of an archive piece by piece; it must be as long as the archive says."""
     if part.compress_type not in METHODS or part.flag_bits & 1:
         raise _UnreadableError(f"its part {part.filename!r} is packed or locked in an unusual way")
     length = 0
-    with path.open("rb") as file:
-        file.seek(part.header_offset)
-        header = file.read(30)
-        name_length, extra_length = struct.unpack("<26x2H", header)
-        file.seek(name_length + extra_length, 1)
-        left = part.compress_size
-        stream = zlib.decompressobj(-zlib.MAX_WBITS) if part.compress_type == 8 else None
-        while left and (packed := file.read(min(left, PIECE))):
-            left -= len(packed)
-            while packed:
-                piece = packed if stream is None else stream.decompress(packed, PIECE)
-                packed = b"" if stream is None else stream.unconsumed_tail
-                length += len(piece)
-                if length > part.file_size:
-                    raise _UnreadableError(f"its part {part.filename!r} is longer than it says")
-                yield piece
+    file.seek(part.header_offset)
+    header = file.read(30)
+    name_length, extra_length = struct.unpack("<26x2H", header)
+    file.seek(name_length + extra_length, 1)
+    left = part.compress_size
+    stream = zlib.decompressobj(-zlib.MAX_WBITS) if part.compress_type == 8 else None
+    while left and (packed := file.read(min(left, PIECE))):
+        left -= len(packed)
+        while packed:
+            piece = packed if stream is None else stream.decompress(packed, PIECE)
+            packed = b"" if stream is None else stream.unconsumed_tail
+            length += len(piece)
+            if length > part.file_size:
+                raise _UnreadableError(f"its part {part.filename!r} is longer than it says")
+            yield piece
     if length < part.file_size:
         raise _UnreadableError(f"its part {part.filename!r} is cut short")
 

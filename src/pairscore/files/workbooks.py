@@ -2,14 +2,12 @@
 
 import datetime
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from html import escape
 from math import isfinite
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 
@@ -18,34 +16,32 @@ from pairscore.errors import PairscoreError
 from pairscore.files.atomic import scratch_folder
 from pairscore.files.numbers import find_signs
 from pairscore.files.sheets import HEAD_ROWS, Row, Sheet, header_place, tidy
-from pairscore.files.source import Kept, refuse_device
+from pairscore.files.source import Kept, refuse_device, unreadable
 from pairscore.files.workbook_sizes import refuse_oversized
 from pairscore.messages import Piece
 
-OFFICE = "http://schemas.openxmlformats.org"
-MAIN = f"{OFFICE}/spreadsheetml/2006/main"
-RELATIONS = f"{OFFICE}/officeDocument/2006/relationships"
 MOST_ROWS = 2**20 - 1  # of a sheet, below the header
 MOST_LETTERS = 31  # of a sheet's name
+MOST_SIGNS = 32_767  # of a cell
+COLUMN_WIDTH = 16
+CREATED = datetime.datetime(2000, 1, 1)  # so that the same sheets give the same bytes
 NO_XML = {code: None for code in range(32) if code not in (9, 10, 13)}  # signs that XML has not
 
 
 @contextmanager
 def sheet_as_csv(
-    path: Path,
+    book: "Workbook",
     sheet: str | None,
     identifiers: Collection[str],
     na: Collection[str],
     decimal: str | None,
     say: Callable[[Piece], None],
-    shown: str,
 ) -> Iterator[Sheet]:
     """A sheet of a workbook as a plain CSV file; the first one that has a table if none is named.
 
     Numbers get the ``decimal`` sign, or that of the numbers in cells of text, so that all have one.
     """
-    book = open_workbook(path, shown)
-    names = sheets_of(book)
+    names, shown = sheets_of(book), book.shown
     if sheet is None or (isinstance(sheet, Kept) and sheet not in names):
         sheet = names[0]
         if len(names) > 1:
@@ -130,6 +126,10 @@ def open_workbook(path: Path, shown: str) -> Workbook:
     from python_calamine import CalamineWorkbook
 
     refuse_device(path)
+    try:
+        path.stat()
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from error
     with as_workbook(shown):
         refuse_oversized(path, shown)
         with without_panic_text():
@@ -207,22 +207,18 @@ def fill_workbook(temporary: Path, sheets: Sequence[NewSheet]) -> None:
     Numbers are numbers and everything else is text, so that ids such as 007 stay. The header stays
     in view. The same sheets give the same bytes.
     """
-    numbers = range(1, len(sheets) + 1)
-    parts = {
-        "[Content_Types].xml": _content_types(numbers),
-        "_rels/.rels": _relations({1: ("officeDocument", "xl/workbook.xml")}),
-        "xl/workbook.xml": _workbook([_sheet_name(sheet.name) for sheet in sheets]),
-        "xl/_rels/workbook.xml.rels": _relations(
-            {n: ("worksheet", f"worksheets/sheet{n}.xml") for n in numbers}
-        ),
-        **{f"xl/worksheets/sheet{n}.xml": _sheet_xml(sheets[n - 1]) for n in numbers},
-    }
-    with ZipFile(temporary, "w", ZIP_DEFLATED) as file:
-        for name, text in parts.items():
-            header = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-            info = ZipInfo(name)  # its date is fixed
-            info.compress_type = ZIP_DEFLATED
-            file.writestr(info, (header + text).encode())
+    from xlsxwriter import Workbook as NewWorkbook
+
+    names = [_sheet_name(sheet.name) for sheet in sheets]
+    if len({name.casefold() for name in names}) < len(names):
+        raise PairscoreError("two sheets of a workbook have the same name; call them differently.")
+    with scratch_folder() as folder:
+        options = {"constant_memory": True, "tmpdir": str(folder)}
+        book = NewWorkbook(str(temporary), options)
+        book.set_properties({"created": CREATED})
+        for name, sheet in zip(names, sheets, strict=True):
+            _fill_sheet(book.add_worksheet(name), sheet)
+        book.close()
 
 
 def _sheet_name(name: str) -> str:
@@ -234,82 +230,35 @@ def _sheet_name(name: str) -> str:
     return name
 
 
-def _content_types(numbers: Iterable[int]) -> str:
-    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-    sheets = "".join(
-        f'<Override PartName="/xl/worksheets/sheet{n}.xml" ContentType="{kind}.worksheet+xml"/>'
-        for n in numbers
-    )
-    return (
-        f'<Types xmlns="{OFFICE}/package/2006/content-types">'
-        '<Default Extension="xml" ContentType="application/xml"/><Default Extension="rels"'
-        ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
-        f"{sheets}</Types>"
-    )
-
-
-def _relations(targets: Mapping[int, tuple[str, str]]) -> str:
-    links = "".join(
-        f'<Relationship Id="rId{n}" Type="{RELATIONS}/{kind}" Target="{target}"/>'
-        for n, (kind, target) in targets.items()
-    )
-    return f'<Relationships xmlns="{OFFICE}/package/2006/relationships">{links}</Relationships>'
-
-
-def _workbook(names: Sequence[str]) -> str:
-    if len({name.casefold() for name in names}) < len(names):
-        raise PairscoreError("two sheets of a workbook have the same name; call them differently.")
-    sheets = "".join(
-        f'<sheet name="{escape(name)}" sheetId="{n}" r:id="rId{n}"/>'
-        for n, name in enumerate(names, 1)
-    )
-    views = "<bookViews><workbookView/></bookViews>"  # which the frozen header belongs to
-    all_sheets = f"<sheets>{sheets}</sheets>"
-    return f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONS}">{views}{all_sheets}</workbook>'
-
-
-def _sheet_xml(sheet: NewSheet) -> str:
-    names, columns = [*sheet.columns], [np.asarray(one) for one in sheet.columns.values()]
+def _fill_sheet(page: Any, sheet: NewSheet) -> None:
+    names = [*sheet.columns]
+    columns = [np.asarray(column).tolist() for column in sheet.columns.values()]
     n_rows = len(columns[0])
     if n_rows > MOST_ROWS:
         raise PairscoreError(
             f"a sheet holds {MOST_ROWS:,} rows, and {sheet.name!r} has {n_rows:,}; write a .csv"
             " file."
         )
-    lines = [names, *zip(*(column.tolist() for column in columns), strict=True)]
-    letters = [_letters(place) for place in range(len(names))]
-    rows = "".join(
-        f'<row r="{n}">'
-        + "".join(_cell(value, f"{at}{n}") for at, value in zip(letters, line, strict=True))
-        + "</row>"
-        for n, line in enumerate(lines, 1)
-    )
-    rules = "".join(
-        '<dataValidation type="list" allowBlank="1" showErrorMessage="1"'
-        f' sqref="{letters[names.index(name)]}2:{letters[names.index(name)]}{n_rows + 1}">'
-        f'<formula1>"{escape(",".join(words), quote=False)}"</formula1></dataValidation>'
-        for name, words in sheet.choices.items()
-    )
-    rules = f'<dataValidations count="{len(sheet.choices)}">{rules}</dataValidations>' * bool(rules)
-    return (
-        f'<worksheet xmlns="{MAIN}"><sheetViews><sheetView workbookViewId="0">'
-        '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView>'
-        f'</sheetViews><cols><col min="1" max="{len(names)}" width="16" customWidth="1"/></cols>'
-        f"<sheetData>{rows}</sheetData>{rules}</worksheet>"
-    )
+    page.freeze_panes(1, 0)
+    page.set_column(0, len(names) - 1, COLUMN_WIDTH)
+    for row, cells in enumerate([names, *zip(*columns, strict=True)]):
+        for column, value in enumerate(cells):
+            _write_cell(page, row, column, value)
+    for name, words in sheet.choices.items():
+        column = names.index(name)
+        page.data_validation(1, column, n_rows, column, {"validate": "list", "source": [*words]})
 
 
-def _letters(place: int) -> str:
-    """The name of a column: A for 0, ..., AA for 26."""
-    before, last = divmod(place, 26)
-    return (_letters(before - 1) if before else "") + chr(ord("A") + last)
-
-
-def _cell(value: Any, at: str) -> str:
+def _write_cell(page: Any, row: int, column: int, value: Any) -> None:
     if value is None or value == "" or value != value:
-        return ""
+        return
     if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
-        return f'<c r="{at}"><v>{value!r}</v></c>'
-    text = escape(str(value).translate(NO_XML), quote=False)
-    return f'<c r="{at}" t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
+        page.write_number(row, column, value)
+        return
+    text = str(value).translate(NO_XML)
+    if len(text) > MOST_SIGNS:
+        raise PairscoreError(
+            f"a cell of a workbook holds {MOST_SIGNS:,} letters, and one has {len(text):,}; write a"
+            " .csv file."
+        )
+    page.write_string(row, column, text)

@@ -132,8 +132,8 @@ class BatchReader:
 
     def all_batches(self, part: Partition) -> Iterator[Batch]:
         """The comparisons of a partition, ties too."""
-        text = self.layout.identifiers if self._ids_are_text else [self.layout.columns["winner"]]
-        for first, table in part.read(list(self.layout.columns.values()), text):
+        columns = list(self.layout.columns.values())
+        for first, table in part.read(columns, self.layout.identifiers):
             if not len(table):
                 continue
             with located(part.name, first, self.layout.columns):

@@ -108,7 +108,7 @@ def _first_names(comparisons: Sequence[Partition], layout: BatchLayout) -> list[
     """The items that the first batch of comparisons names, on each side."""
     sides = [layout.columns[side] for side in layout.sides]
     for part in comparisons:
-        for _, table in part.read(sides, ()):
+        for _, table in part.read(sides, sides):
             if len(table):
                 return [distinct(_column_of(table, side)) for side in sides]
     return []

@@ -19,19 +19,11 @@ from pairscore.data.items import (
     refuse_non_finite,
 )
 from pairscore.data.recipe import Recipe
-from pairscore.data.tables import (
-    ID_COLUMN,
-    Column,
-    Columns,
-    as_frame,
-    column_of,
-    ids_of,
-)
-from pairscore.display import did_you_mean, first_few, shown
+from pairscore.data.tables import ID_COLUMN, Column, Columns, as_frame, column_of, ids_of
+from pairscore.display import did_you_mean, first_few
 from pairscore.errors import PairscoreError
-from pairscore.files.numbers import ANY_NUMBER, NUMERIC_SHARE
 from pairscore.files.partitions import FilePartition, Partition, import_arrow, is_text, partitions
-from pairscore.files.tables import composed, without_blanks
+from pairscore.files.tables import as_whole_numbers, composed, without_blanks
 from pairscore.streaming.batches import located
 
 if TYPE_CHECKING:
@@ -58,10 +50,17 @@ def some_rows(n_items: int) -> np.ndarray:
 
 def with_ids(values: Any, head: Items, ids: Sequence[np.ndarray]) -> Items:
     """Items with features ``values``, named as those of ``head``, and ids in several pieces."""
-    names = np.concatenate(ids) if head.ids is not None else None
+    names = _all_ids(ids) if head.ids is not None else None
     if names is not None and (names.dtype.kind not in "iu" or not np.all(names[1:] > names[:-1])):
         refuse_bad_ids(names)
     return Items(values, head.feature_names, names, head.backend)
+
+
+def _all_ids(pieces: Sequence[np.ndarray]) -> np.ndarray:
+    """Ids in one array; whole numbers if all are, else text."""
+    if len({piece.dtype.kind in "iu" for piece in pieces}) < 2:
+        return np.concatenate(pieces)
+    return np.array([str(id) for piece in pieces for id in piece.tolist()], dtype=object)
 
 
 def columns_of_items(
@@ -107,37 +106,9 @@ def item_head(parts: Sequence[Partition], columns: Mapping[str, str]) -> Items:
     """The first few items, which tell the columns that are features."""
     for part in parts:
         for first, table in item_tables(part, columns):
-            if isinstance(part, FilePartition) and part.kind == "csv":
-                _refuse_bad_numbers(part.name, first, table)
             with located(part.name, first):
                 return read_items(table.slice(0, HEAD))
     raise PairscoreError("the item table has no rows; give one row for each item.")
-
-
-def _refuse_bad_numbers(name: str, first: int, table: Any) -> None:
-    """Refuse a cell of a CSV file that is not a number in a column that is meant to be numeric.
-
-    As in memory, that is one in which nine of ten cells are numbers; Arrow takes it for text.
-    """
-    from pyarrow import compute
-
-    for column in table.column_names:
-        cells = table.column(column)
-        if column == ID_COLUMN or not is_text(cells.type):
-            continue
-        filled = cells.filter(
-            compute.invert(compute.equal(compute.utf8_trim_whitespace(cells), ""))
-        )
-        is_number = compute.match_substring_regex(filled, f"^({ANY_NUMBER})$")
-        n_numbers = compute.sum(is_number).as_py() or 0
-        if not NUMERIC_SHARE * len(filled) <= n_numbers < len(filled):
-            continue
-        bad = filled.filter(compute.invert(is_number))[0].as_py()
-        row = cells.to_pylist().index(bad)
-        raise PairscoreError(
-            f"{name!r}, row {first + row + 1}: {column!r} is {shown(bad)} (not a number); correct"
-            " it, or leave the column out."
-        )
 
 
 @dataclass(frozen=True)
@@ -197,14 +168,15 @@ def _is_number(kind: "pa.DataType") -> bool:
 def item_tables(part: Partition, columns: Mapping[str, str]) -> Iterator[tuple[int, Any]]:
     """Batches of a part with the number of their first row, columns called as we call them."""
     pa = import_arrow()
-    for first, batch in part.read(list(columns), ()):
+    ids = [name for name, known in columns.items() if known == ID_COLUMN]
+    for first, batch in part.read(list(columns), ids):
         table = pa.Table.from_batches([batch]).rename_columns(list(columns.values()))
         yield first, _with_plain_ids(table) if ID_COLUMN in columns.values() else table
 
 
 def _with_plain_ids(table: Any) -> Any:
-    """The table with ids as a file in memory has them: without blanks around them, and with every
-    accented letter as one sign.
+    """The table with ids as a file in memory has them: without blanks around them, with every
+    accented letter as one sign, and as whole numbers where all are such.
     """
     table = _without_codes(table)
     column = table.column(ID_COLUMN)
@@ -212,10 +184,11 @@ def _with_plain_ids(table: Any) -> Any:
         return table
     values = np.array(column.to_pylist(), dtype=object)
     ids = composed(without_blanks(values)[0])[0]
-    if ids is values:
+    whole = as_whole_numbers(ids)
+    if ids is values and whole is ids:
         return table
     place = table.column_names.index(ID_COLUMN)
-    return table.set_column(place, ID_COLUMN, import_arrow().array(ids.tolist(), type=column.type))
+    return table.set_column(place, ID_COLUMN, import_arrow().array(whole.tolist()))
 
 
 def _without_codes(table: Any) -> Any:
