@@ -364,7 +364,12 @@ def opened(monkeypatch):
 HOOKS = []
 WAYS = {
     "plain": ("id,x,k\n", ",", "left,right,winner\n", {}),
-    "other names": ("Code,x,k\n", ",", "Home,Away,Result\n", {}),
+    "other names": (
+        "Code,x,k\n",
+        ",",
+        "Home,Away,Result\n",
+        {"vote_columns": {"left": "Home", "right": "Away", "winner": "Result"}},
+    ),
     "semicolons and decimal commas": ("Code;x;k\n", ";", "left;right;winner\n", {}),
     "a title": ("A study\n\nid,x,k\n", ",", "Games\n\nleft,right,winner\n", {}),
     "words that mean missing": ("id,x,k\n", ",", "left,right,winner\n", {"na": ["q"]}),
