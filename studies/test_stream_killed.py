@@ -17,10 +17,10 @@ FIT = """
 import os, signal, sys
 from pairscore import fit_stream
 from pairscore.streaming.batches import BatchReader
-from pairscore.streaming import first_pass, stream_data
+from pairscore.streaming import first_pass, stream_job
 from pairscore.streaming.checkpoint import Checkpoint
 
-first_pass.PARTS_AT_ONCE, stream_data.PARTITION_ROWS, first_pass.SAMPLE = 1, 50, 300
+first_pass.PARTS_AT_ONCE, stream_job.PARTITION_ROWS, first_pass.SAMPLE = 1, 50, 300
 items, votes, method, inference, kill, checkpoint, model = sys.argv[1:]
 read, save, seen = BatchReader.all_batches, Checkpoint.write, []
 

@@ -73,17 +73,29 @@ def digits(design: Design) -> float:
     """How near two right answers are, in standard errors, and relative to these: 1e-6, or rounding.
 
     A sum over M comparisons is off by sqrt(M) eps of the size of its terms; solving its equations
-    multiplies that by the condition of the features, and both answers have such an error.
+    multiplies that by their condition, and both answers have such an error. Equations are those of
+    the items (`pooled`, `split`) or of the differences of items that met (`paired`, `mle`).
     """
     if design.items is None:
         return DIGITS
-    X = design.data.X
-    sd = X.std(axis=0)
-    varies = sd > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
-    values = np.linalg.eigvalsh(np.corrcoef(X[:, varies].T).reshape(2 * (varies.sum(),)))
-    condition = values[-1] / max(values[0], 1e-12) if len(values) else 1.0
-    rounding = 2 * np.sqrt(len(design.data.left)) * np.finfo(float).eps * condition
+    data = design.data
+    centred = data.X - data.X.mean(axis=0)
+    met = data.X[data.left] - data.X[data.right]
+    weight = np.ones(len(met)) if data.weight is None else data.weight
+    condition = max(_condition(centred.T @ centred), _condition(met.T @ (weight[:, None] * met)))
+    rounding = 2 * np.sqrt(len(met)) * np.finfo(float).eps * condition
     return max(DIGITS, float(rounding))
+
+
+def _condition(scatter: np.ndarray) -> float:
+    """Of equations in standardised features; of more than 1e12 some direction is undetermined."""
+    size = np.sqrt(np.diag(scatter))
+    varies = size > 1e-12 * size.max(initial=0.0)
+    if not varies.any():
+        return 1.0
+    unit = size[varies]
+    values = np.linalg.eigvalsh(scatter[np.ix_(varies, varies)] / np.outer(unit, unit))
+    return float(values[-1] / values[0]) if values[0] > 1e-12 * values[-1] else 1.0
 
 
 def gaps(expected: Answer, got: dict[str, Any], design: Design) -> tuple[float, float]:
