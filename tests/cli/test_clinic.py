@@ -14,8 +14,8 @@ import pytest
 from python_calamine import CalamineWorkbook
 
 from pairscore.files.tables import read_table
-from pairscore.files.workbooks import NewSheet, fill_workbook
 from pairscore.files.write import write_table
+from pairscore.files.write_workbook import NewSheet, fill_workbook
 from pairscore.model.regression import load
 from tests.cli.running import run
 

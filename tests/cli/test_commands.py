@@ -18,8 +18,8 @@ from pairscore import Population, __version__, load
 from pairscore.cli import main
 from pairscore.cli.help import examples
 from pairscore.core import kernels
-from pairscore.files.workbooks import NewSheet, fill_workbook
 from pairscore.files.write import write_table
+from pairscore.files.write_workbook import NewSheet, fill_workbook
 from tests.cli.running import (
     device,
     run,

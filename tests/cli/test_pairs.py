@@ -8,7 +8,7 @@ import pytest
 from python_calamine import CalamineWorkbook
 
 from pairscore import load
-from pairscore.files.workbooks import NewSheet, fill_workbook
+from pairscore.files.write_workbook import NewSheet, fill_workbook
 from tests.cli.running import fill_in, run
 
 

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from pairscore.files.workbooks import NewSheet, fill_workbook
 from pairscore.files.write import write_table
+from pairscore.files.write_workbook import NewSheet, fill_workbook
 from pairscore.model.regression import load
 from tests.cli.running import run
 

@@ -8,8 +8,8 @@ import pytest
 
 from pairscore import RankRegression, load
 from pairscore.errors import PairscoreError
-from pairscore.files.workbooks import NewSheet, fill_workbook
 from pairscore.files.write import write_table
+from pairscore.files.write_workbook import NewSheet, fill_workbook
 from tests.cli.running import run
 
 N = 40

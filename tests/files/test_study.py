@@ -15,8 +15,10 @@ from pairscore.data.vote_columns import VoteColumns
 from pairscore.errors import BadEntriesError, PairscoreWarning
 from pairscore.files import read_csv
 from pairscore.files.faults import BadFilesError
-from pairscore.files.study import ItemColumns, VoteRows, VoteRules, point_out_cases, read_study
+from pairscore.files.study import point_out_cases, read_study
+from pairscore.files.study_columns import ItemColumns
 from pairscore.files.tables import read_table
+from pairscore.files.vote_rows import VoteRows, VoteRules
 from pairscore.files.write import write_table
 from tests.files.test_tables import KINDS, ODD_IDS, bits, read_bytes, study
 from tests.fixtures.make_studies import workbook

@@ -11,13 +11,8 @@ from scipy.stats import chi2, norm
 
 from pairscore import PairscoreError
 from pairscore.files.tables import read_table
-from pairscore.planning.pairs import (
-    design_pairs,
-    pairs_record,
-    pairs_text,
-    random_graph,
-    write_sheets,
-)
+from pairscore.planning.judging_sheets import write_sheets
+from pairscore.planning.pairs import design_pairs, pairs_record, pairs_text, random_graph
 from tests.limits import CHANCE
 
 DESIGNS = [

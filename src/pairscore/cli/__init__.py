@@ -1,17 +1,18 @@
 """The command line: each command is one library call and a print.
 
 Start with ``commands``: the group of all commands, its exit codes, and how Ctrl-C ends them. Each
-command has a file of its name; ``update`` is with ``fit``, ``stats`` and ``merge`` are ``sites``.
+command has a file of its name; ``stats`` and ``merge`` are ``sites``.
 What they share:
 
-    options    options, and what they mean to the library
-    inputs     the tables that a command reads, and the list of their bad rows
-    databases  rows of queries in place of files
-    outputs    what a command writes, and where it may not go
-    printing   results, notes and warnings on the screen
-    progress   one line of a terminal, while a command works
-    words      messages of the library in the words of the command line
-    help       the layout of ``--help``
+    options       options, and what they mean to the library
+    inputs        the tables that a command reads, and the list of their bad rows
+    fit_in_parts  fits to comparisons that are read in parts
+    databases     rows of queries in place of files
+    outputs       what a command writes, and where it may not go
+    printing      results, notes and warnings on the screen
+    progress      one line of a terminal, while a command works
+    words         messages of the library in the words of the command line
+    help          the layout of ``--help``
 
 Nothing heavy is imported before a command runs: ``pairscore --help`` does without NumPy, and fit,
 rank, update and plan do without scikit-learn, scipy.stats and scipy.optimize.

@@ -23,7 +23,7 @@ import click
 
 from pairscore.cli.compare import compare
 from pairscore.cli.demo import demo
-from pairscore.cli.fit import fit, update
+from pairscore.cli.fit import fit
 from pairscore.cli.pairs import pairs
 from pairscore.cli.plan import plan
 from pairscore.cli.predict import predict
@@ -33,6 +33,7 @@ from pairscore.cli.report import report
 from pairscore.cli.reproduce import reproduce
 from pairscore.cli.simulate import simulate
 from pairscore.cli.sites import merge, stats
+from pairscore.cli.update import update
 from pairscore.cli.words import worded
 from pairscore.errors import NoAnswerError, NotAModelError, PairscoreError
 from pairscore.messages import Message, Text

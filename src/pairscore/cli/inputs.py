@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pairscore.cli.options import LIST_NAMES, VOTE_COLUMNS, item_settings, vote_settings
+from pairscore.cli.options import (
+    FILE_NAMES,
+    LIST_NAMES,
+    VOTE_COLUMNS,
+    item_settings,
+    vote_settings,
+)
 from pairscore.cli.printing import show_note
 from pairscore.display import plural
 from pairscore.errors import EmptyColumnsError, PairscoreError
@@ -225,7 +231,8 @@ def read_alone(
 ) -> "StudyInput":
     """Comparisons without a table of items; ``kept`` is how those of a fit were read."""
     from pairscore.data.recipe import Recipe
-    from pairscore.files.study import StudyInput, read_new_votes
+    from pairscore.files.new_tables import read_new_votes
+    from pairscore.files.study import StudyInput
     from pairscore.files.tables import once
 
     asked = [name for name in ("group", "reference", "id", *LIST_NAMES) if given.get(name)]
@@ -260,3 +267,10 @@ def blank_cells(study: "StudyInput", name: str) -> int:
         return 0
     n_values = len(recipe.features) + sum(map(len, recipe.categorical.values()))
     return int(study.items.values[:, n_values + flags[0]].sum())
+
+
+def kept_reading(settings: dict[str, Any]) -> dict[str, Any]:
+    """The part of a model's record that says how its files were read."""
+    names = (*FILE_NAMES, "vote_sheets", "winner_codes", "vote_columns")
+    kept = {name: settings[name] for name in names if settings.get(name)}
+    return {"reading": kept} if kept else {}

@@ -9,7 +9,9 @@ import click
 
 from pairscore.choices import LINKS, MISSING_RULES, SCALES
 from pairscore.cli.help import OUTPUT, Command, Option, section
-from pairscore.cli.printing import show_note
+from pairscore.cli.printing import (
+    show_note,
+)
 from pairscore.errors import PairscoreError, share_meant
 from pairscore.files.source import Kept
 
@@ -383,3 +385,6 @@ def number_or_word(text: str | None) -> float | str | None:
         return float(text or "")
     except ValueError:
         return text
+
+
+SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON.")

@@ -65,13 +65,8 @@ def pairs(items: Path, judges: str, seed: int, output: Path, as_json: bool, **gi
     refuse_output(output, items, is_table=output.suffix.lower() != ".xlsx")
     import numpy as np
 
-    from pairscore.planning.pairs import (
-        design_pairs,
-        pairs_record,
-        pairs_text,
-        read_shown,
-        write_sheets,
-    )
+    from pairscore.planning.judging_sheets import read_shown, write_sheets
+    from pairscore.planning.pairs import design_pairs, pairs_record, pairs_text
 
     table_file, _, given = with_study_file(items, (), given)
     if table_file is None:

@@ -76,7 +76,7 @@ def predict(
     import numpy as np
 
     from pairscore.data.tables import Columns
-    from pairscore.files.study import find_id_for_pairs, read_new_items, read_pairs
+    from pairscore.files.new_tables import find_id_for_pairs, read_new_items, read_pairs
     from pairscore.files.write import write_table
     from pairscore.model.file import load_model
     from pairscore.model.item_lookup import items_of_fit

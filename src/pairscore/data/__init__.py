@@ -4,7 +4,8 @@ Start with ``comparisons``: what a fit is given. The others in the order of the 
 
     tables        columns of any kind of table
     items         the item table: ids and numeric features, checked
-    votes         comparisons: their layouts, the codes and words of winners, outcomes
+    layouts       the columns that say together who was compared and who won
+    votes         comparisons: the codes and words of winners, outcomes
     vote_columns  which column of comparisons has which role
     find_ids      the column that has the ids
     recipe        how columns become features, the same way for old and new items

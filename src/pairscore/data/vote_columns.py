@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from io import StringIO
 from typing import Any
 
+from pairscore.data.layouts import LAYOUTS, NO_SIDES, Layout, layout_of, no_layout
 from pairscore.data.tables import Columns, Frame, as_frame, column_of
-from pairscore.data.votes import LAYOUTS, NO_SIDES, Layout, Votes, layout_of, no_layout
+from pairscore.data.votes import Votes
 from pairscore.display import did_you_mean, first_few
 from pairscore.errors import CallError, PairscoreError
 from pairscore.messages import Setting

@@ -21,13 +21,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.choices import WINNER_MEANINGS
 from pairscore.data.items import Items, plain_id
+from pairscore.data.layouts import layout_of, no_layout
 from pairscore.data.tables import (
     Column,
     Columns,
@@ -40,7 +41,7 @@ from pairscore.data.tables import (
     look_up,
     to_array,
 )
-from pairscore.display import closest, first_few, first_rows, plural
+from pairscore.display import first_few, first_rows, plural
 from pairscore.errors import (
     BadEntriesError,
     CallError,
@@ -48,21 +49,11 @@ from pairscore.errors import (
     PairscoreError,
     no_comparisons,
 )
-from pairscore.messages import Piece, Setting, Text, either, join
+from pairscore.messages import Piece, Setting, Text
 
-LAYOUTS = (("left", "right"), ("model_a", "model_b"))
-NO_SIDES = ("winner", "loser")
 TIE_WORDS = ("tie", "tie (bothbad)")
 PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
 OUTCOMES = (-1, 0, 1)
-NEEDED = "; or ".join(
-    ", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES)
-)
-SAY_WHICH = (
-    " Say which these are with "
-    + either([Setting(role) for role in ("left", "right", "winner")], " and ")
-    + "."
-)
 NO_OUTCOME = 2  # of an entry that no word or code explains: it has to be the id of an item
 SKIPPED = 3  # the outcome of a row that a code leaves out
 OUTCOME_OF_MEANING = dict(zip(WINNER_MEANINGS, (1, -1, 0, SKIPPED, NO_OUTCOME), strict=True))
@@ -337,59 +328,6 @@ def _from_frame(
 
 
 # -- layouts ---------------------------------------------------------------------------------------
-
-
-class Layout(NamedTuple):
-    """Who was compared is in two columns, and who won, or who lost, in the one that is ``told``."""
-
-    sides: tuple[str, str]
-    told: str
-
-    @property
-    def has_sides(self) -> bool:
-        """Whether comparisons have a left and a right side."""
-        return self.sides != NO_SIDES
-
-
-def compared_in(names: Collection[str]) -> tuple[str, str] | None:
-    """The two columns that say who was compared, if columns of these names have them."""
-    return next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*names}), None)
-
-
-def layout_of(known: Collection[str], named: Collection[str] = ()) -> Layout | None:
-    """The layout of comparisons with columns of these roles; None if they are not enough.
-
-    Columns that somebody ``named`` come first: a loser before a winner that is only called so.
-    """
-    both = next((two for two in LAYOUTS if {*two} <= {*known}), None)
-    if {*NO_SIDES} <= {*named} and not (both and {*both} <= {*named}):
-        return Layout(NO_SIDES, "winner")
-    if both and "loser" in named and "winner" not in named:
-        return Layout(both, "loser")
-    told = next((role for role in NO_SIDES if role in known), None)
-    if both and told:
-        return Layout(both, told)
-    return Layout(NO_SIDES, "winner") if {*NO_SIDES} <= {*known} else None
-
-
-def no_layout(names: Collection[str]) -> PairscoreError:
-    """The sentence where columns of these names do not say who was compared and who won."""
-    return PairscoreError(
-        f"the comparisons have columns {first_few(map(repr, names), 8)}; they need {NEEDED}."
-        + SAY_WHICH
-        + likely_layout(names)
-    )
-
-
-def likely_layout(names: Collection[str]) -> Text:
-    """The first layout whose columns have names like these, as a question."""
-    for sides in (*LAYOUTS, NO_SIDES):
-        roles = (*sides, "winner")
-        likely = {role: role if role in names else closest(role, names) for role in roles}
-        if None not in likely.values():
-            others = [Setting(role, name) for role, name in likely.items() if name != role]
-            return " Did you mean " + join(", ", others) + "?"
-    return Text.of("")
 
 
 # -- columns ---------------------------------------------------------------------------------------

@@ -5,19 +5,25 @@ Start with ``tables``, which has ``read_table``.
     source          where a table comes from: kind, path, wanted columns
     encoding        the encoding of a text file
     numbers         how a file writes numbers: decimal sign, thousands, words for missing ones
-    sheets          CSV files without titles, totals and blank rows
+    delimiter       the sign between the cells of a CSV file
+    tidy            CSV files without titles, totals and blank rows
     read_csv        CSV of any delimiter, loaded once; all bad rows by physical line
     typed           Parquet and JSONL, which say what is a number
-    workbooks       sheets of workbooks, and new workbooks
+    workbooks       sheets of workbooks
+    write_workbook  new workbooks
     workbook_sizes  how large a workbook is, before anything believes it
     sql             DuckDB that installs nothing, and quoting for its statements
-    tables          the files of a command, opened once; their tables in DuckDB and as arrays
+    tables          the files of a command, opened once, and their tables in DuckDB
+    arrays          columns of DuckDB as arrays
     csv_batches     a CSV file of any size in batches, read as a table in memory is
     faults          all bad rows of files at once, by their lines
     find_columns    sides found by their entries, and what is asked
     text_columns    what columns of text hold: dates, labels, ids, possible categories
     choose_sheets   which sheets of workbooks are read
+    study_columns   which columns of a study's tables are read
+    vote_rows       comparisons under the names that pairscore knows, a row each
     study           items and comparisons of a command, checked once, with all faults of both
+    new_tables      new items, new comparisons and pairs, for a model that is there
     study_file      a study file (TOML): tables, columns, codes and words of a study
     item_pieces     items of a file of any size, piece by piece
     partitions      files, folders and addresses in parts that one worker reads at a time

@@ -15,17 +15,10 @@ import numpy as np
 
 from pairscore.data.find_ids import MATCH, choose_ids
 from pairscore.data.items import plain_id
+from pairscore.data.layouts import LAYOUTS, NEEDED, NO_SIDES, SAY_WHICH, likely_layout
 from pairscore.data.tables import Columns, is_missing
 from pairscore.data.vote_columns import SIDES, VoteRoles, join_names
-from pairscore.data.votes import (
-    LAYOUTS,
-    MOST_CODES,
-    NEEDED,
-    NO_SIDES,
-    OUTCOME_OF_WORD,
-    SAY_WHICH,
-    likely_layout,
-)
+from pairscore.data.votes import MOST_CODES, OUTCOME_OF_WORD
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError
 from pairscore.messages import Piece, Setting, Text

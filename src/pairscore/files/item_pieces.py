@@ -1,16 +1,25 @@
 """Items of a file of any size, piece by piece, with all that is wrong with them."""
 
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pairscore.data.items import refuse_bad_ids, refuse_non_finite
 from pairscore.data.recipe import Recipe
 from pairscore.data.tables import Columns
-from pairscore.errors import BadEntriesError
+from pairscore.display import plural
+from pairscore.errors import NO_NUMBER, BadEntriesError
 from pairscore.files.faults import all_faults
 from pairscore.files.tables import StoredTable
+from pairscore.messages import Setting
+
+if TYPE_CHECKING:
+    from pairscore.model.fit import Fit
+
+MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk
 
 
 class ItemPieces:
@@ -83,3 +92,75 @@ class ItemPieces:
         for piece in self.table.pieces(names):
             yield first, piece
             first += len(piece)
+
+
+def new_item_columns(fit: "Fit", id: str | None, reading: dict[str, Any]) -> tuple[Any, Any]:
+    """The columns that a table of new items needs, and how it is read."""
+    from pairscore.data.recipe import recipe_of
+    from pairscore.files.study_columns import ItemColumns
+    from pairscore.files.workbooks import first_sheet
+
+    recipe = recipe_of(fit) if id is None else replace(recipe_of(fit), id=id)
+    # a model that was fitted in Python may know its items by row number
+    needed = ItemColumns(recipe=recipe, id_is_optional=id is None and fit.recipe is None)
+    columns = {"columns": needed.choose, "identifiers": needed.identifiers, "memory": MEMORY}
+    return needed, reading | columns | {"sheet": first_sheet(reading["sheet"])}
+
+
+def words_among_numbers(
+    fit: "Fit", items: Path, id: str | None, given: dict[str, Any]
+) -> dict[tuple[int, str], str]:
+    """By line and column, entries of features that are no numbers, where a file may be read again.
+
+    Of a column with a few words each is a bad row, and one with many is text.
+    """
+    from pairscore.errors import BadRowsError
+    from pairscore.files.source import table_kind
+    from pairscore.files.tables import stored_table
+
+    words: dict[tuple[int, str], str] = {}
+    if str(items) == "-" or table_kind(items) not in ("csv", "workbook"):
+        return words
+    needed, reading = new_item_columns(fit, id, given | {"say": _nothing})
+    while True:
+        asked = reading | {"na": [*reading["na"], *words.values()]}
+        try:
+            with stored_table(items, **asked) as table:
+                more = table.words_among_numbers(needed.recipe.features)
+        except BadRowsError as error:
+            more = {(r.line, r.column or ""): r.text for r in error.rows if r.reason == NO_NUMBER}
+        if not {*more} - {*words}:
+            return words
+        words |= more
+
+
+def _nothing(text: str) -> None:
+    """It is said when the file is read for good."""
+
+
+def words_as_faults(pieces: Any, words: dict[tuple[int, str], str]) -> list[BadEntriesError]:
+    """What is wrong with cells that were read as missing because they are no numbers."""
+    entries: list[tuple[int, str, object]] = []
+    for name in dict.fromkeys(column for _, column in words):
+        rows = pieces.missing(name).tolist()
+        for row, (line, _) in zip(
+            rows, pieces.table.locate([(r, name) for r in rows]), strict=True
+        ):
+            entries += [(row, name, words[line, name])] if (line, name) in words else []
+    if not entries:
+        return []
+    texts = [*dict.fromkeys(str(text) for _, _, text in entries)]
+    what = f"{plural(len(entries), 'feature value', verb='is')} not a number"
+    remedy = "if they mean that a value is missing, give " + Setting("na", texts)
+    return [BadEntriesError(what, remedy, "items", entries, "not a number")]
+
+
+def without_entries(
+    faults: Iterable[BadEntriesError], told: Iterable[BadEntriesError]
+) -> Iterator[BadEntriesError]:
+    """Faults of other cells than those that were told: a cell that is no number is not missing."""
+    known = {(row, column) for fault in told for row, column, _ in fault.entries}
+    for fault in faults:
+        entries = [entry for entry in fault.entries if entry[:2] not in known]
+        if entries:
+            yield fault.with_entries(entries)

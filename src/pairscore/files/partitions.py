@@ -23,7 +23,6 @@ from pairscore.display import did_you_mean, first_few, shown
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import scratch_folder
 from pairscore.files.csv_batches import csv_batches, csv_names
-from pairscore.files.sheets import HEAD
 from pairscore.files.source import KINDS as FILE_KINDS
 from pairscore.files.source import (
     MAX_LINE,
@@ -34,6 +33,7 @@ from pairscore.files.source import (
     refuse_device,
     refuse_no_table,
 )
+from pairscore.files.tidy import HEAD
 from pairscore.passwords import without_password
 
 if TYPE_CHECKING:

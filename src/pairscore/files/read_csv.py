@@ -21,6 +21,7 @@ import numpy as np
 
 from pairscore.display import first_few, plural
 from pairscore.errors import BadRow, BadRowsError, PairscoreError
+from pairscore.files.delimiter import find_delimiter, sign_of
 from pairscore.files.numbers import (
     ANY_NUMBER,
     MISSING,
@@ -33,12 +34,10 @@ from pairscore.files.numbers import (
     refuse_unclear_points,
     says_missing,
 )
-from pairscore.files.sheets import DELIMITERS, sign_of
 from pairscore.files.source import MAX_LINE, Kept, OpenFile, Source, refuse_bad_names
 from pairscore.files.sql import sql_text
 from pairscore.messages import Setting
 
-MAX_HEADER = 1 << 22
 SAMPLE_CELLS = 200_000
 # DuckDB keeps an error for each cell too many or too few, with up to 10,000 characters of the row
 MOST_ODD_CELLS = 100
@@ -74,13 +73,13 @@ class CsvLayout:
 def read_layout(opened: OpenFile, delimiter: str | None, shown: str) -> CsvLayout:
     """Read the layout of a UTF-8 file from its first line; a named ``delimiter`` holds."""
     with opened.text() as file:
-        line = file.readline(MAX_HEADER)
+        line = file.readline(MAX_LINE)
         if not line.strip():
             raise PairscoreError(
                 f"{shown!r} {'begins with an empty line' if line else 'is empty'}; its first line"
                 " must name the columns."
             )
-        sign = sign_of(delimiter) if delimiter else max(DELIMITERS, key=_unquoted(line).count)
+        sign = sign_of(delimiter) if delimiter else find_delimiter(line)
         file.seek(0)
         rows = csv.reader(file, delimiter=sign, strict=True)
         try:
@@ -99,18 +98,6 @@ def _sound_rows(rows: Iterator[list[str]], number: int) -> Iterator[list[str]]:
     """The first rows, up to one that cannot be read; DuckDB will say which that is."""
     with suppress(csv.Error):
         yield from islice(rows, number)
-
-
-def shared_delimiter(opened: OpenFile, named: str | None) -> str | None:
-    """The named delimiter if the first line has it: one name serves all files of a command."""
-    if named is None:
-        return None
-    with opened.text() as file:
-        return named if sign_of(named) in _unquoted(file.readline(MAX_HEADER)) else None
-
-
-def _unquoted(line: str) -> str:
-    return re.sub('"[^"]*"', "", line)
 
 
 # -- cells -----------------------------------------------------------------------------------------

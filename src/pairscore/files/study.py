@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.data.comparisons import Comparisons, items_of_votes, without_incomplete_items
+from pairscore.data.comparisons import Comparisons, without_incomplete_items
 from pairscore.data.find_ids import (
     FaultyIdsError,
     IdsUnclearError,
@@ -19,20 +19,12 @@ from pairscore.data.find_ids import (
     names_in,
 )
 from pairscore.data.items import Items, plain_id
-from pairscore.data.recipe import Recipe, item_columns, make_recipe, recipe_of
-from pairscore.data.tables import Column, Columns, is_missing
+from pairscore.data.recipe import Recipe
+from pairscore.data.tables import Columns
 from pairscore.data.vote_columns import NAMED_ROLES, VoteColumns, VoteRoles
-from pairscore.data.votes import (
-    LAYOUTS,
-    NO_SIDES,
-    SKIPPED,
-    Layout,
-    Votes,
-    check_codes,
-    read_votes,
-)
-from pairscore.display import did_you_mean, first_few, plural
-from pairscore.errors import BadEntriesError, BadRowsError, EmptyColumnsError, PairscoreError
+from pairscore.data.votes import Votes
+from pairscore.display import first_few, plural
+from pairscore.errors import BadEntriesError, EmptyColumnsError, PairscoreError
 from pairscore.files.choose_sheets import choose_sheets
 from pairscore.files.faults import BadFilesError, SeveralFaultsError, all_faults, locate_faults
 from pairscore.files.find_columns import (
@@ -43,20 +35,24 @@ from pairscore.files.find_columns import (
     as_texts,
     find_sides,
     id_columns,
-    point_out_forms,
     unclear_columns,
 )
-from pairscore.files.source import Kept, table_kind
+from pairscore.files.study_columns import (
+    ItemColumns,
+    VoteChoice,
+    open_table,
+    open_tables,
+    sheet_of_items,
+)
 from pairscore.files.tables import (
     JoinedTables,
     OpenFiles,
     StoredTable,
     once,
-    stored_table,
     warn_of,
 )
 from pairscore.files.text_columns import kinds_of_text, likely_id
-from pairscore.files.workbooks import first_sheet
+from pairscore.files.vote_rows import VoteRows, VoteRules
 from pairscore.messages import Piece, Setting
 
 
@@ -105,274 +101,7 @@ class StudyInput(ItemsInput):
 # -- which columns are read ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ItemColumns:
-    """The columns of an item table that settings, or the recipe of a model, need.
-
-    Parameters
-    ----------
-    settings : dict
-        Of ``make_recipe``, where there is no recipe yet.
-    recipe : Recipe or None
-        That of a model.
-    id_is_optional : bool
-        Whether items of a table without the recipe's column of ids are known by row number.
-    group : str or None
-        A column that says which items belong together; it is never a feature.
-    nested : list
-        Collects the lists and records that might have been features, while columns are chosen.
-    """
-
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    recipe: Recipe | None = None
-    id_is_optional: bool = False
-    group: str | None = None
-    nested: list[str] = field(default_factory=list)
-
-    @property
-    def identifiers(self) -> set[str]:
-        """The columns that are read as exact text: ids, categories and groups."""
-        id, categories = self.settings.get("id"), self.settings.get("categorical", ())
-        if self.recipe is not None:
-            id, categories = self.recipe.id, self.recipe.categorical
-        return {id or "id", *categories, *self._group}
-
-    @property
-    def _group(self) -> tuple[str, ...]:
-        return () if self.group is None else (self.group,)
-
-    @property
-    def _excluded(self) -> list[str]:
-        return [*self.settings.get("exclude", ()), *self._group]
-
-    def choose(self, names: list[str], lists: list[str]) -> Collection[str]:
-        """The columns to read, of all ``names`` of a table; ``lists`` hold lists and records."""
-        if self.group is not None and self.group not in names:
-            raise PairscoreError(
-                Setting("group")
-                + f" names {self.group!r}, and the item table has no such column; it has"
-                f" {first_few(map(repr, names), 8)}.{did_you_mean(self.group, names)}"
-            )
-        if self.recipe is not None:
-            recipe = self.recipe_for(names)
-            recipe.refuse_absent(names)
-            return {*recipe.sources, *([recipe.id] if recipe.id else []), *self._group}
-        chosen = item_columns(names, lists, **{**self.settings, "exclude": self._excluded})
-        if not self.settings.get("features"):
-            unused = (name for name in lists if name not in (*chosen, *self._excluded))
-            self.nested.extend(unused)
-        return {*chosen, *self._group}
-
-    def with_id(self, id: str) -> "ItemColumns":
-        """The same with another column of ids."""
-        if self.recipe is not None:
-            return replace(self, recipe=replace(self.recipe, id=id), id_is_optional=False)
-        return replace(self, settings={**self.settings, "id": id}, nested=[])
-
-    def recipe_for(self, names: Collection[str]) -> Recipe:
-        """The recipe of the model, without ids where they are optional and a table has none."""
-        assert self.recipe is not None
-        without_ids = self.id_is_optional and self.recipe.id not in names
-        return replace(self.recipe, id=None) if without_ids else self.recipe
-
-    def make_recipe(self, table: Columns) -> tuple[Recipe, list[str]]:
-        """The recipe for a table that was read, and the text columns that it leaves out."""
-        if self.recipe is not None:
-            return self.recipe_for(table.columns), []
-        return make_recipe(table, **{**self.settings, "exclude": self._excluded})
-
-
-class OpenPairColumns(VoteColumns):
-    """The columns of pairs that nobody has compared: as comparisons, without a winner."""
-
-    def roles(self, names: Collection[str], lists: Collection[str] = ()) -> VoteRoles:
-        """The role of each column; a winner has none."""
-        named, kept = (
-            {role: name for role, name in of.items() if role not in NO_SIDES}
-            for of in (self.named, self.kept)
-        )
-        roles = VoteColumns(named, self.context, kept).roles(names, lists)
-        sides = next((two for two in LAYOUTS if {*two} <= {*roles.columns}), None)
-        if sides is None:
-            raise PairscoreError(
-                f"the pairs have columns {first_few(map(repr, names), 8)}; they need left and right"
-                " with the ids of two items",
-                "name those with other names: " + Setting("left") + ", " + Setting("right"),
-            )
-        columns = {role: of for role, of in roles.columns.items() if role not in (*NO_SIDES, "tie")}
-        return replace(roles, columns=columns, layout=Layout(sides, "winner"))
-
-
-@dataclass
-class VoteChoice:
-    """Chooses which columns of a file of comparisons are read, and keeps the role of each."""
-
-    columns: VoteColumns
-    roles: VoteRoles = field(default_factory=lambda: VoteRoles({}, None))
-
-    @property
-    def identifiers(self) -> Collection[str]:
-        """The columns that are read as exact text."""
-        return self.columns.identifiers
-
-    def choose(self, names: list[str], lists: list[str]) -> Collection[str]:
-        """The columns to read, of all ``names`` of a table."""
-        self.roles = self.columns.roles(names, lists)
-        return self.roles.read or {*names[:1]}
-
-
 # -- comparisons under known names -----------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class VoteRules:
-    """How votes are read against items: the arguments of ``read_votes`` that a study keeps."""
-
-    self_pairs: str = "error"
-    seed: int = 0
-    context: Collection[str] = ()
-    winner_codes: Mapping[Any, str] | None = None
-    side_names: tuple[str, str] | None = None
-
-    def read(self, votes: Columns, items: Items) -> Votes:
-        settings = (self.self_pairs, self.seed, self.context, self.winner_codes, self.side_names)
-        read = read_votes(votes, items, *settings)
-        return replace(read, self_pairs=self.self_pairs)
-
-
-@dataclass(frozen=True)
-class VoteRows:
-    """The comparisons of a file under the names that pairscore knows, one row for each.
-
-    ``origin`` and ``judge`` say which row and column of the file a row came from, where each judge
-    has a column.
-    """
-
-    table: Columns
-    roles: VoteRoles
-    origin: np.ndarray | None = None
-    judge: np.ndarray | None = None
-
-    @classmethod
-    def of(
-        cls,
-        roles: VoteRoles,
-        rows: Columns,
-        ids: np.ndarray | None,
-        say: Callable[[Piece], None],
-    ) -> "VoteRows":
-        table = roles.rename(rows)
-        if roles.layout is not None and roles.layout.told == "loser":
-            say(f"{roles.columns['loser']!r} names the loser: the other side won.")
-        point_out_forms(table, ids, say)
-        if not roles.judges:
-            return cls(table, roles)
-        table, origin, judge = one_row_per_vote(table, roles.judges)
-        empty = len(rows) * len(roles.judges) - len(table)
-        said = first_few(map(repr, roles.judges))
-        say(f"each of {said} has the winners by one judge.")
-        if empty:
-            say(f"{plural(empty, 'empty cell')} left out: no comparison by that judge.")
-        return cls(table, roles, origin, judge)
-
-    @property
-    def named(self) -> dict[str, str]:
-        """The columns that are not called as their role, which a model keeps."""
-        names = self.roles.names.items()
-        return {role: name for role, name in names if role in NAMED_ROLES and role != name}
-
-    @property
-    def _told(self) -> Column | None:
-        """Who won, or who lost, where there are sides; else None."""
-        layout = self.roles.layout
-        if layout is None or not layout.has_sides:
-            return None
-        return self.table.get_column(layout.told)
-
-    def with_judges(
-        self, stored: JoinedTables, say: Callable[[Piece], None], needed: bool | None = None
-    ) -> "VoteRows":
-        """With the names of several files or sheets as judges, where no column has them.
-
-        Of one too where they are ``needed``, and of none where they are not (False).
-        """
-        asked = len(stored.parts) > 1 if needed is None else needed
-        if not asked or "judge" in self.table.columns:
-            return self
-        names = stored.names
-        said = first_few(map(repr, names))
-        say(f"no column names the judge, so each file or sheet stands for one: {said}.")
-        judge = np.repeat(np.array(names, dtype=object), stored.lengths)
-        return replace(self, table=Columns({**self.table, "judge": judge}, from_file=True))
-
-    def rules(self, rules: VoteRules, say: Callable[[Piece], None]) -> VoteRules:
-        """The rules with the names of the sides, and without rows that have no winner."""
-        rules = replace(rules, side_names=self.roles.side_names)
-        skipped = self._skipped(rules.winner_codes or {})
-        if skipped is not None and skipped.any():
-            number = plural(len(skipped), "comparison")
-            say(f"{skipped.sum()} of {number} left out, as the winner codes say.")
-        codes, told = rules.winner_codes or {}, self._told
-        if told is None or "tie" in self.table.columns or None in check_codes(codes):
-            return rules
-        blank = told.is_missing()
-        if not blank.any():
-            return rules
-        if blank.all():
-            names = first_few(map(repr, self.roles.told))
-            raise PairscoreError(f"the column {names} is empty: no comparison has a winner yet.")
-        say(f"{blank.sum()} of {plural(len(blank), 'comparison')} left out: no winner is given.")
-        return replace(rules, winner_codes={**codes, None: "skip"})
-
-    def part_of_rows(self, stored: JoinedTables, rules: VoteRules) -> np.ndarray:
-        """Which of the stored tables each comparison came from, without those left out."""
-        part = np.repeat(np.arange(len(stored.parts)), stored.lengths)
-        part = part if self.origin is None else part[self.origin]
-        skipped = self._skipped(rules.winner_codes or {})
-        return part if skipped is None else part[~skipped]
-
-    def _skipped(self, winner_codes: Mapping[Any, str]) -> np.ndarray | None:
-        """Mask of the rows that codes leave out; None if there are no such codes."""
-        codes, told = check_codes(winner_codes), self._told
-        if SKIPPED not in codes.values() or told is None:
-            return None
-        won = told.to_numpy().tolist()
-        return np.array([codes.get(None if is_missing(v) else v) == SKIPPED for v in won])
-
-    def located(self, faults: list[BadEntriesError], stored: JoinedTables) -> BadFilesError:
-        """The faults by the lines and columns of the files."""
-        faults = [self._in_file(fault) for fault in faults]
-        located = [
-            locate_faults(some, part, self.roles.columns) for part, some in stored.by_part(faults)
-        ]
-        return BadFilesError([one for file in located for one in file.errors])
-
-    def _in_file(self, fault: BadEntriesError) -> BadEntriesError:
-        if self.origin is None or self.judge is None:
-            return fault
-        entries = [
-            (int(self.origin[row]), self.judge[row] if column == "winner" else column, value)
-            for row, column, value in fault.entries
-        ]
-        return fault.with_entries(entries)
-
-
-def one_row_per_vote(
-    votes: Columns, judges: tuple[str, ...]
-) -> tuple[Columns, np.ndarray, np.ndarray]:
-    """Comparisons of a table with a column of winners for each judge, one row for each of them.
-
-    Returns the table with columns ``winner`` and ``judge``, the row that each of its rows came
-    from, and the judge. Pairs that a judge left empty are no comparisons.
-    """
-    winners = [votes.get_column(name).to_numpy() for name in judges]
-    winner = np.concatenate([np.asarray(column, dtype=object) for column in winners])
-    rows, judge = np.tile(np.arange(len(votes)), len(judges)), np.repeat(judges, len(votes))
-    filled = ~Column(winner).is_missing()
-    winner, rows, judge = winner[filled], rows[filled], judge[filled].astype(object)
-    others = {n: votes.get_column(n).take(rows) for n in votes.columns if n not in judges}
-    others |= {"winner": Column(winner), "judge": Column(judge)}
-    return Columns(others, from_file=True), rows, judge
 
 
 # -- items and comparisons -------------------------------------------------------------------------
@@ -383,11 +112,11 @@ def read_item_file(items_file: Any, *, columns: Mapping[str, Any], **reading: An
 
     ``columns`` are the settings of ``make_recipe``; ``reading`` may name delimiter and encoding.
     """
-    needed, reading = ItemColumns(columns), _of_items(reading)
-    with _open_table(items_file, needed, **reading) as stored:
+    needed, reading = ItemColumns(columns), sheet_of_items(reading)
+    with open_table(items_file, needed, **reading) as stored:
         table = stored.read()
         recipe, left_out = needed.make_recipe(table)
-        items = _items_or_faults(recipe, table, stored)
+        items = items_or_faults(recipe, table, stored)
     dropped = len(table) - len(items)
     note = f"{plural(dropped, 'item')} dropped" if dropped else recipe.note
     unused = kinds_of_text(table, left_out)
@@ -516,7 +245,7 @@ def _read_study(
         sheets = choose_sheets(items_file, votes_files, sheet, say, files, votes.columns)
         chosen: list[Any] = [(items_file, items, sheets.items)]
         chosen += [(file, votes, one) for file, one in sheets.votes]
-        table, *of_votes = _open_tables(stack, chosen, reading)
+        table, *of_votes = open_tables(stack, chosen, reading)
         rules = VoteRules(self_pairs, seed, context, winner_codes)
         study = _Reader((table, JoinedTables(of_votes)), items, votes, rules, say).read()
         of_items = [sheets.items] if sheets.items else []
@@ -751,169 +480,11 @@ def known_by_row(votes: Votes, items: Items, table: Columns) -> str:
 # -- new comparisons, pairs and items of a model ---------------------------------------------------
 
 
-def read_new_votes(votes_files: Any, *given: Any, **settings: Any) -> Comparisons:
-    """Comparisons from files; see :func:`read_new_parts`."""
-    return read_new_parts(votes_files, *given, **settings)[0]
-
-
-def read_new_parts(
-    votes_files: Any,
-    items: Items | None,
-    context: Collection[str],
-    vote_columns: Mapping[str, str | None],
-    *,
-    kept_columns: Mapping[str, str] | None = None,
-    winner_codes: Mapping[Any, str] | None = None,
-    self_pairs: str = "error",
-    sheet: Sequence[str] = (),
-    judges: bool | None = None,
-    say: Callable[[Piece], None] = warn_of,
-    **reading: Any,
-) -> tuple[Comparisons, dict[str, np.ndarray]]:
-    """Comparisons from files, of items that are known already or (None) are named in them.
-
-    Also says which rows of them came from which file or sheet. Where no column has the ``judges``,
-    files and sheets stand for them: if they are several, always (True), or never (False).
-    """
-    files = votes_files if isinstance(votes_files, list | tuple) else [votes_files]
-    columns = VoteChoice(VoteColumns.of(vote_columns, context, kept_columns))
-    rules, say = VoteRules(self_pairs, 0, context, winner_codes), once(say)
-    with ExitStack() as stack:
-        opened = stack.enter_context(OpenFiles())
-        chosen = choose_sheets(None, files, sheet, say, opened, columns.columns)
-        tables: list[Any] = [(file, columns, one) for file, one in chosen.votes]
-        reading |= {"say": say, "files": opened}
-        stored = JoinedTables(_open_tables(stack, tables, reading))
-        if columns.roles.layout is None:
-            texts = as_texts(stored.read_texts())
-            names = [] if items is None else items.names
-            ids: dict[str | None, Rows] = {
-                "id": {plain_id(name): row for row, name in enumerate(names)}
-            }
-            found = find_sides(ids, texts, columns.roles, winner_codes)
-            if found is None or not found.is_told:
-                raise unclear_columns(texts, columns.roles, found, ids)
-            columns = with_sides(columns, found, stored.shown, say)
-            stored = stored.again(columns.identifiers, columns.choose)
-        return _read_new_votes(stored, items, columns.roles, rules, judges, say)
-
-
-def _read_new_votes(
-    stored: JoinedTables,
-    items: Items | None,
-    roles: VoteRoles,
-    rules: VoteRules,
-    judges: bool | None,
-    say: Callable[[Piece], None],
-) -> tuple[Comparisons, dict[str, np.ndarray]]:
-    votes = VoteRows.of(roles, stored.read(), None if items is None else items.ids, say)
-    votes = votes.with_judges(stored, say, judges)
-    items = items_of_votes(votes.table) if items is None else items
-    rules = votes.rules(rules, say)
-    try:
-        data = Comparisons.of(items, rules.read(votes.table, items))
-    except BadEntriesError as error:
-        faults = all_faults(lambda rows: rules.read(rows, items), votes.table)
-        raise votes.located(faults, stored) from error
-    part = votes.part_of_rows(stored, rules)
-    names = [one.source.shown for one in stored.parts]
-    return data, {name: np.flatnonzero(part == number) for number, name in enumerate(names)}
-
-
-def read_pairs(
-    pairs_file: Any,
-    items: Items,
-    context: Collection[str],
-    vote_columns: Mapping[str, str | None],
-    kept_columns: Mapping[str, str] | None = None,
-    sheet: Sequence[str] = (),
-    say: Callable[[Piece], None] = warn_of,
-    **reading: Any,
-) -> Comparisons:
-    """Pairs from a file that have no winner, or one that does not count; see ``from_pairs``."""
-    columns = VoteChoice(OpenPairColumns.of(vote_columns, context, kept_columns))
-    # as if left had won
-    rules = VoteRules("refuse", 0, context, {"left": "left"})
-    with OpenFiles() as files, ExitStack() as stack:
-        one_sheet = _one_sheet(pairs_file, sheet, say, files, columns.columns)
-        reading |= {"sheet": one_sheet, "files": files}
-        stored = stack.enter_context(_open_table(pairs_file, columns, say=say, **reading))
-        pairs = columns.roles.rename(stored.read())
-        winner = np.full(len(pairs), "left", dtype=object)
-        rows = Columns({**pairs, "winner": winner}, from_file=True)
-        try:
-            return Comparisons.of(items, rules.read(rows, items))
-        except BadEntriesError as error:
-            faults = all_faults(lambda some: rules.read(some, items), rows)
-            raise locate_faults(faults, stored, columns.roles.columns) from error
-
-
-def read_new_items(items_file: Any, fit: Any, id: str | None = None, **reading: Any) -> Items:
-    """Items from a file, with the features of a fit; ``id`` names another column of ids."""
-    recipe = recipe_of(fit) if id is None else replace(recipe_of(fit), id=id)
-    needed = ItemColumns(recipe=recipe, id_is_optional=id is None and fit.recipe is None)
-    with _open_table(items_file, needed, **_of_items(reading)) as stored:
-        table = stored.read()
-        return _items_or_faults(needed.recipe_for(table.columns), table, stored)
-
-
-def find_id_for_pairs(
-    items_file: Any,
-    pairs_file: Any,
-    fit: Any,
-    context: Collection[str],
-    vote_columns: Mapping[str, str | None],
-    kept_columns: Mapping[str, str] | None = None,
-    sheet: Sequence[str] = (),
-    say: Callable[[Piece], None] = warn_of,
-    **reading: Any,
-) -> str | None:
-    """The column of ids of new items, by the pairs, where the model does not know which it is."""
-    recipe = recipe_of(fit)
-    needed = ItemColumns(recipe=recipe, id_is_optional=True)
-    columns = VoteChoice(OpenPairColumns.of(vote_columns, context, kept_columns))
-    quiet: dict[str, Any] = {"say": lambda text: None}  # it is said when they are read for good
-    with ExitStack() as stack:
-        files = stack.enter_context(OpenFiles())
-        of_pairs = _one_sheet(pairs_file, sheet, quiet["say"], files, columns.columns)
-        table, pairs = _open_tables(
-            stack,
-            [(items_file, needed, first_sheet(sheet)), (pairs_file, columns, of_pairs)],
-            reading | quiet | {"files": files},
-        )
-        texts = table.read_texts()
-        if recipe.id in texts.columns:
-            return None
-        names = names_in(columns.roles.rename(pairs.read()))
-        found = find_id_column(texts, names, features=recipe.sources, by_text=True)
-        if found is not None:
-            say(f"{table.source.shown!r}: {found_words(found)}.")
-        return found
-
-
-def _one_sheet(
-    file: Any,
-    named: Sequence[str],
-    say: Callable[[Piece], None],
-    files: OpenFiles,
-    columns: VoteColumns,
-) -> str | None:
-    """The sheet of a workbook with pairs: the last one that is named, or the first with pairs."""
-    given = [name for name in named if not isinstance(name, Kept)]
-    if given and table_kind(file) == "workbook":
-        return given[-1]
-    return choose_sheets(None, [file], named, say, files, columns).votes[0][1]
-
-
-def _of_items(reading: dict[str, Any]) -> dict[str, Any]:
-    """How a file of items alone is read: with its sheet, of those of a study."""
-    return reading | {"sheet": first_sheet(reading.get("sheet", ()))}
-
-
 # -- files and their faults ------------------------------------------------------------------------
 
 
-def _items_or_faults(recipe: Recipe, table: Columns, stored: StoredTable) -> Items:
+def items_or_faults(recipe: Recipe, table: Columns, stored: StoredTable) -> Items:
+    """The items of a table, or all that is wrong with them, by their lines."""
     try:
         return recipe.items(table)
     except BadEntriesError as error:
@@ -938,25 +509,3 @@ def _refusal_of_votes(
     except PairscoreError as error:
         return [error]
     return []
-
-
-def _open_table(path: Any, columns: ItemColumns | VoteChoice, **reading: Any) -> Any:
-    identifiers = columns.identifiers
-    return stored_table(path, identifiers=identifiers, columns=columns.choose, **reading)
-
-
-def _open_tables(
-    stack: ExitStack,
-    files: list[tuple[Any, ItemColumns | VoteChoice, str | None]],
-    reading: Mapping[str, Any],
-) -> list[StoredTable]:
-    """Tables that stay while the stack does; the bad rows of all are reported together."""
-    tables, errors = [], []
-    for path, columns, sheet in files:
-        try:
-            tables.append(stack.enter_context(_open_table(path, columns, sheet=sheet, **reading)))
-        except BadRowsError as error:
-            errors.append(error)
-    if errors:
-        raise BadFilesError(errors)
-    return tables

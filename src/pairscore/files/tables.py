@@ -5,8 +5,6 @@ numbers if all of them are, else exact text; other numbers are doubles, truth va
 missing numbers are NaN, missing text is None.
 """
 
-import re
-import unicodedata
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -20,23 +18,30 @@ import numpy as np
 from pairscore.data.tables import Column, Columns
 from pairscore.display import first_few
 from pairscore.errors import BadEntriesError, BadRowsError, PairscoreError, PairscoreWarning
+from pairscore.files.arrays import (
+    WHOLE,
+    as_whole_numbers,
+    coded_text,
+    composed,
+    without_blanks,
+    without_mask,
+)
+from pairscore.files.delimiter import shared_delimiter
 from pairscore.files.encoding import as_utf8
 from pairscore.files.numbers import NUMBER, POINT
-from pairscore.files.read_csv import CsvCells, load_csv, locate_cells, shared_delimiter
-from pairscore.files.sheets import BLANKS, Sheet, blanks_left_out, looks_plain, tidied_csv
+from pairscore.files.read_csv import CsvCells, load_csv, locate_cells
 from pairscore.files.source import Choice, OpenFile, Source, open_file, table_kind
 from pairscore.files.sql import open_database, sql_text
+from pairscore.files.tidy import Sheet, blanks_left_out, looks_plain, tidied_csv
 from pairscore.files.typed import TypedCells, load_jsonl, load_parquet
 from pairscore.files.workbooks import Workbook, open_workbook, sheet_as_csv
 from pairscore.messages import Piece, Setting
 
 IDENTIFIERS = ("id", "left", "right", "model_a", "model_b", "winner", "loser", "judge")
-WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")  # written as Python writes it, and within 64 bits
 PIECE_ROWS = 50_000
 # from here on, text is fetched as codes: a Python string per row would take longer than the reading
 CODED_ROWS = 50_000
 MANY_CASTS = 25  # in one statement of SQL, whose time grows with their square
-HASH = "hash({})"  # of a text, 64 bits
 
 
 def read_table(
@@ -165,9 +170,9 @@ class StoredTable:
             arrays |= zip(some, self._select(cells).values(), strict=True)
         for name, cell in self.cells.items():
             if name in arrays:
-                column = Column(_without_mask(arrays.pop(name)))
+                column = Column(without_mask(arrays.pop(name)))
             else:
-                column = _coded_text(self.source.connection, cell)
+                column = coded_text(self.source.connection, cell)
             if name in self.source.identifiers and len(column):
                 column = Column(as_whole_numbers(column.values), column.codes)
             yield column
@@ -185,7 +190,7 @@ class StoredTable:
                 f"WHERE rowid >= {first} AND rowid < {first + rows} ORDER BY rowid",
             )
             of_names = zip(cells, arrays.values(), strict=True)
-            columns = {name: _without_mask(array) for name, array in of_names}
+            columns = {name: without_mask(array) for name, array in of_names}
             columns |= {name: columns[name].astype(np.int64) for name in whole}
             yield Columns(
                 {name: self._stripped(name, Column(array)) for name, array in columns.items()},
@@ -527,82 +532,7 @@ def one_sentence(error: Exception, kind: str, shown: str) -> str:
 # -- from DuckDB to arrays -------------------------------------------------------------------------
 
 
-def as_whole_numbers(values: np.ndarray) -> np.ndarray:
-    """Texts as whole numbers if all of them are such, as Python writes them; else as they are."""
-    if all(value is not None and WHOLE.fullmatch(value) for value in values):
-        return values.astype(np.int64)
-    return values
-
-
-def _without_mask(array: np.ndarray) -> np.ndarray:
-    """Doubles with NaN, or strings with None, for what is missing."""
-    if array.dtype.kind == "f":
-        return np.ma.filled(array, np.nan)
-    text = np.array(np.ma.getdata(array), dtype=object)
-    text[np.ma.getmaskarray(array)] = None
-    return text
-
-
-def _coded_text(connection: Any, cell: str) -> Column:
-    """Distinct values and codes of a text column, by DuckDB's hashes.
-
-    To compare texts row by row takes longer than to read them.
-    """
-
-    def select(what: str) -> dict[str, np.ndarray]:
-        return connection.execute(f"SELECT {what}").fetchnumpy()
-
-    distinct = f"(SELECT DISTINCT {cell} AS name FROM cells)"
-    names = select(f"name, {HASH.format('name')} AS hash FROM {distinct}")
-    order = np.argsort(names["hash"])
-    hashes = names["hash"][order]
-    if np.any(hashes[1:] == hashes[:-1]):  # two names with one hash: rare enough to be slow
-        return Column(_without_mask(select(f"{cell} FROM cells")[cell]))
-    hash_of_rows = select(f"{HASH.format(cell)} AS hash FROM cells")["hash"]
-    return Column(_without_mask(names["name"])[order], _sorted_places(hashes, hash_of_rows))
-
-
-def _sorted_places(hashes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Where each wanted hash stands among the sorted ones, which are spread evenly.
-
-    A bisection would take ten times as long.
-    """
-    bits = len(hashes).bit_length() + 2
-    top = np.uint64(64 - bits)
-    begins = np.searchsorted(hashes >> top, np.arange(1 << bits, dtype=np.uint64)).astype(np.int32)
-    place = begins[wanted >> top]
-    later = np.flatnonzero(hashes[place] != wanted)
-    while len(later):
-        place[later] += 1
-        later = later[hashes[place[later]] != wanted[later]]
-    return place
-
-
 # -- text without spaces around it, its letters as one sign each -----------------------------------
-
-
-def composed(values: np.ndarray) -> tuple[np.ndarray, str | None]:
-    """Text with every accented letter as one sign (Unicode's form NFC); and one that had others."""
-    if values.dtype != object or unicodedata.is_normalized("NFC", "\0".join(filter(None, values))):
-        return values, None
-    entries = np.array([v and unicodedata.normalize("NFC", v) for v in values], dtype=object)
-    return entries, entries[np.flatnonzero(entries != values)[0]]
-
-
-def without_blanks(values: np.ndarray) -> tuple[np.ndarray, str | None]:
-    """Text without spaces around it, with None for what is left empty; and one that had some."""
-    if values.dtype != object:
-        return values, None
-    joined = "\0".join(["", *filter(None, values.tolist()), ""])
-    some = [blank for blank in BLANKS if blank in joined]
-    if not any(f"\0{blank}" in joined or f"{blank}\0" in joined for blank in some):
-        return values, None  # to look at each entry would take much longer
-    padded = [v for v in values.tolist() if v is not None and v != v.strip(BLANKS)]
-    changed = set(padded)
-    entries = [(v.strip(BLANKS) or None) if v in changed else v for v in values.tolist()]
-    stripped = np.empty(len(values), dtype=object)
-    stripped[:] = entries
-    return stripped, padded[0]
 
 
 # -- several files or sheets with the same columns -------------------------------------------------

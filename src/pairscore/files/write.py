@@ -97,7 +97,7 @@ def fill_table(
 
     refuse_workbook(path)
     if is_xlsx(path):
-        from pairscore.files.workbooks import MOST_LETTERS, NewSheet, fill_workbook
+        from pairscore.files.write_workbook import MOST_LETTERS, NewSheet, fill_workbook
 
         tables = {Path(path).stem[:MOST_LETTERS].strip(" '") or "table": columns, **(sheets or {})}
         names = {re.sub(r"[][:*?/\\]", "-", name): of for name, of in tables.items()}

@@ -3,8 +3,8 @@
 Start with ``planner``: ``plan``, what it is asked, and the search for sizes. ``pilot`` estimates
 the noise from a first few comparisons, ``text`` puts a plan in words and in plain values,
 ``charts`` draws it and has the start of every chart of the package. ``pairs`` makes the comparisons
-that a plan asks for, as sheets for the judges. ``simulate`` writes a simulated study, because
-theory touches no files.
+that a plan asks for, ``judging_sheets`` the sheets on which judges answer. ``simulate`` writes a
+simulated study, because theory touches no files.
 
 Documented names are also here: ``from pairscore.planning import plan_chart``.
 

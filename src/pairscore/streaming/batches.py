@@ -17,13 +17,12 @@ from pairscore.core.amounts import times_amount
 from pairscore.data.items import (
     Items,
 )
+from pairscore.data.layouts import NO_SIDES, no_layout
 from pairscore.data.tables import Column, Columns
 from pairscore.data.vote_columns import VoteColumns, check_names
 from pairscore.data.votes import (
-    NO_SIDES,
     Votes,
     may_be_codes,
-    no_layout,
     read_votes,
     refuse_possible_codes,
     word_outcomes,

@@ -20,12 +20,11 @@ from typing import Any
 from pairscore.display import first_few, plural, shown
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import scratch_folder
+from pairscore.files.delimiter import HEAD_ROWS, find_delimiter, sign_of
 from pairscore.files.numbers import NUMBER
 from pairscore.files.source import MAX_LINE, OpenFile, Unsaid
 
-DELIMITERS = ",;\t|"
 HEAD = 1 << 16  # bytes at the beginning and the end of a file that are looked at
-HEAD_ROWS = 50
 LAST_ROWS = 12  # of a table, among which totals and footnotes are
 SEPARATOR_LINE = re.compile('\ufeff?"?sep=(.)"?[\r\n]*', re.IGNORECASE)
 BLANKS = " \t\u00a0\u2009\u202f\u3000"
@@ -86,34 +85,6 @@ def looks_plain(opened: OpenFile, named: str | None) -> bool:
     end = last_rows[filled[-1]] if filled else []
     is_apart = len(filled) > 1 and filled[-1] - filled[-2] > 1  # a footnote below a blank line
     return not is_total(end) and not (is_apart and len(_filled(end)) == 1)
-
-
-def find_delimiter(text: str) -> str:
-    """The sign of the first line; where that has none, the one that most lines have equally often.
-
-    A title above the names has none, and decimal commas are not in the line of the names.
-    """
-    lines = [re.sub('"[^"]*"', "", line) for line in re.split("[\r\n]+", text) if line.strip()]
-    best = max(DELIMITERS, key=lines[0].count) if lines else ","
-    if not lines or best in lines[0]:
-        return best
-
-    def agreement(sign: str) -> tuple[int, int]:
-        counts = [line.count(sign) for line in lines[:HEAD_ROWS]]
-        often = max(set(counts), key=lambda count: (count > 0, counts.count(count)))
-        return (counts.count(often) if often else 0), often
-
-    return max(DELIMITERS, key=agreement)
-
-
-def sign_of(named: str) -> str:
-    """A delimiter that was named: the sign itself, or a tab by name."""
-    sign = {"tab": "\t", "\\t": "\t"}.get(named, named)
-    if len(sign) != 1 or not sign.isascii() or sign.isalnum() or sign in '"\r\n\0':
-        raise PairscoreError(
-            f"the delimiter is {sign!r}; use one sign such as ',', ';', '|' or a tab."
-        )
-    return sign
 
 
 def header_place(rows: list[list[str]]) -> int:

@@ -5,8 +5,9 @@ import warnings
 import pytest
 
 from pairscore.errors import BadRowsError, PairscoreWarning
-from pairscore.files.sheets import find_delimiter, looks_plain
+from pairscore.files.delimiter import find_delimiter
 from pairscore.files.source import OpenFile
+from pairscore.files.tidy import looks_plain
 from tests.files.test_tables import as_lists, read_bytes
 
 PLAIN = {"id": ["a", "b", "c"], "x": [1.0, 2.5, 3.0], "k": ["p", "q", "p"]}
