@@ -339,7 +339,11 @@ def test_a_prepared_fit_has_a_column_for_every_effect():
 
 def test_equal_comparisons_are_one_row_that_counts_as_often():
     X = np.random.default_rng(0).normal(size=(4, 1))
-    votes = {"left": [0, 1, 0, 2], "right": [1, 0, 1, 3], "winner": [0, 0, 1, "tie"]}
+    votes = {
+        "left": [0, 1, 0, 2],
+        "right": [1, 0, 1, 3],
+        "winner": ["left", "right", "right", "tie"],
+    }
     data, _ = Comparisons.from_frames(X, votes)
     rows = prepare_fit(TableData(data, False), Settings("mle", Logit())).rows
     seen = zip(rows.left, rows.right, rows.outcome, rows.amount, strict=True)

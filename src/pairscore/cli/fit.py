@@ -57,7 +57,6 @@ from pairscore.cli.report import write_page_of
 from pairscore.cli.words import in_options
 from pairscore.display import first_few
 from pairscore.errors import PairscoreError
-from pairscore.planning.judging_sheets import is_of_sheet
 
 if TYPE_CHECKING:
     from pairscore.files.study import StudyInput
@@ -323,6 +322,8 @@ def show_unused_answers(study: Any, params: dict[str, Any], auto: bool) -> None:
         )
     if params["ties"] == "half" and not auto and (votes.outcome == 0).any():
         show_note("ties count as half wins; --ties davidson estimates how likely a tie is.")
+    from pairscore.planning.judging_sheets import is_of_sheet
+
     if unused := [name for name in study.unused if not is_of_sheet(name, study.unused)]:
         are = "was" if len(unused) == 1 else "were"
         show_note(

@@ -33,12 +33,6 @@ from pairscore.cli.printing import show_json, show_note, show_text
 from pairscore.cli.progress import stage
 from pairscore.display import plural
 from pairscore.errors import NO_NUMBER, BadEntriesError, PairscoreError, Worded
-from pairscore.files.item_pieces import (
-    new_item_columns,
-    without_entries,
-    words_among_numbers,
-    words_as_faults,
-)
 from pairscore.files.source import Unsaid
 from pairscore.messages import Message, Piece, join
 
@@ -278,6 +272,7 @@ def rank_file(
     values as in the fit, and those that could not be scored, if they are to be skipped.
     """
     from pairscore.errors import BadRowsError
+    from pairscore.files.item_pieces import words_among_numbers
 
     asked: dict[str, Any] = {"level": level, "simultaneous": simultaneous, "scale": scale}
     asked["unknown"] = unknown
@@ -305,7 +300,12 @@ def rank_stored(
     """As :func:`rank_file`, of a file with these words in place of numbers, by line and column."""
     from pairscore.errors import BadRow, BadRowsError
     from pairscore.files.faults import BadFilesError, locate_faults
-    from pairscore.files.item_pieces import ItemPieces
+    from pairscore.files.item_pieces import (
+        ItemPieces,
+        new_item_columns,
+        without_entries,
+        words_as_faults,
+    )
     from pairscore.files.tables import stored_table
     from pairscore.model.ranks import rank_pieces
 

@@ -15,6 +15,7 @@ from pairscore.data.find_ids import (
 )
 from pairscore.data.tables import ID_COLUMN, Column, as_frame, distinct
 from pairscore.errors import ColumnFoundWarning, warn_caller
+from pairscore.files.arrays import as_whole_numbers
 from pairscore.files.partitions import Partition
 from pairscore.streaming.batches import BatchLayout, located
 from pairscore.streaming.stream_items import columns_of_items, item_parts, item_tables
@@ -110,5 +111,12 @@ def _first_names(comparisons: Sequence[Partition], layout: BatchLayout) -> list[
     for part in comparisons:
         for _, table in part.read(sides, sides):
             if len(table):
-                return [distinct(_column_of(table, side)) for side in sides]
+                return [_plain_names(_column_of(table, side)) for side in sides]
     return []
+
+
+def _plain_names(column: Column) -> np.ndarray:
+    """The entries of a column, each once, as a table in memory has them: numbers if all are."""
+    names = distinct(column)
+    are_texts = all(isinstance(name, str) for name in names.tolist())
+    return as_whole_numbers(names) if are_texts else names
