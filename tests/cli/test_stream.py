@@ -148,3 +148,20 @@ def test_ids_in_two_forms_of_one_text_are_one_item(stream, tmp_path, monkeypatch
         Path(name).write_text(text, encoding="utf-8")
     said = run(f"fit items.csv votes.csv{stream} -o m.npz").stdout
     assert re.search(r"items compared +20\n", said)
+
+
+def test_losers_are_read_in_parts_as_in_memory(folder, tmp_path):
+    """It proposed --winner, by which the ranking was inverted."""
+    text = (folder / "votes0.csv").read_text().replace('"', "")
+    rows = [line.split(",") for line in text.splitlines()]
+    winner = rows[0].index("winner")
+    other = {"left": "right", "right": "left"}
+    for row in rows[1:]:
+        row[winner] = other.get(row[winner], row[winner])
+    rows[0][winner] = "worse"
+    (tmp_path / "losers.csv").write_text("\n".join(map(",".join, rows)))
+    run(f"fit {folder}/items.csv {folder}/votes0.csv --stream -o won.npz")
+    run(f"fit {folder}/items.csv losers.csv --loser worse --stream -o lost.npz")
+    np.testing.assert_allclose(load("lost.npz").coef_, load("won.npz").coef_)
+    several = f"fit {folder}/items.csv losers.csv --winner worse,weight --stream"
+    assert "fit them whole with pairscore fit without --stream" in run(several, code=2).stderr

@@ -80,6 +80,17 @@ def test_columns_of_other_names_are_read():
     assert (batch.left.tolist(), batch.outcome.tolist()) == ([0], [-1])
 
 
+@pytest.mark.parametrize("loser", [["a", "b"], ["left", "left"]])
+@pytest.mark.parametrize("name", ["loser", "beaten"])
+def test_a_column_of_losers_says_that_the_other_side_won(loser, name):
+    votes = {"left": ["a", "b", "c"], "right": ["b", "c", "a"], name: [*loser, "tie"]}
+    (batch,), _ = read(votes, columns={} if name == "loser" else {"loser": name})
+    assert batch.outcome.tolist() == [-1, -1, 0]
+    votes["tie"] = [0, 0, 1]  # not usual: read as in memory
+    (batch,), _ = read(votes, columns={} if name == "loser" else {"loser": name})
+    assert batch.outcome.tolist() == [-1, -1, 0]
+
+
 def test_ties_are_left_out_where_that_is_asked_and_self_pairs_kept():
     votes = {"left": ["a", "b"], "right": ["a", "c"], "winner": ["left", "tie"]}
     (batch,), _ = read(votes, self_pairs="keep", drop_ties=True)

@@ -38,6 +38,7 @@ OTHER_NAMES_HERE: dict[str, dict[str, str]] = {
 }
 # what a command does where Python calls a function
 ACTIONS = {
+    "RankRegression.fit": "pairscore fit without --stream",
     "RankRegression.save": "pairscore fit",
     "compare": "pairscore compare",
     "fit_stream": "pairscore fit --stream",

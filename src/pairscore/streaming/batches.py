@@ -31,12 +31,13 @@ from pairscore.data.votes import (
 from pairscore.display import shown
 from pairscore.errors import BadEntriesError, PairscoreError
 from pairscore.files.partitions import Partition
-from pairscore.messages import Setting
+from pairscore.messages import Action
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 OPTIONAL = ("tie", "weight", "count")
+FIT_WHOLE = "fit them whole with " + Action("RankRegression.fit")
 NO_WORD = 2  # an outcome that is not known yet
 
 
@@ -71,6 +72,7 @@ class BatchLayout:
 
     columns: Mapping[str, str]
     sides: tuple[str, str]
+    told: str = "winner"  # or "loser": the role of the column that says who won, or who lost
 
     @property
     def has_sides(self) -> bool:
@@ -79,7 +81,7 @@ class BatchLayout:
     @property
     def identifiers(self) -> list[str]:
         """The columns that name items, as the file calls them."""
-        return [self.columns[role] for role in dict.fromkeys((*self.sides, "winner"))]
+        return [self.columns[role] for role in dict.fromkeys((*self.sides, self.told))]
 
     @classmethod
     def of_names(cls, names: list[str], given: Mapping[str, str]) -> "BatchLayout":
@@ -89,14 +91,15 @@ class BatchLayout:
         roles = VoteColumns(named).roles(names)
         if roles.layout is None:
             raise no_layout(names)
-        sides, columns = roles.layout.sides, roles.columns
-        if roles.judges or "winner" not in columns:
+        sides, told = roles.layout
+        if roles.judges:
             raise PairscoreError(
                 "comparisons that are read in parts say who won in one column",
-                ["name it with " + Setting("winner"), "fit them whole"],
+                FIT_WHOLE,
             )
-        wanted = dict.fromkeys((*sides, "winner", *OPTIONAL))
-        return cls({role: columns[role] for role in wanted if role in columns}, sides)
+        wanted = dict.fromkeys((*sides, told, *OPTIONAL))
+        columns = {role: roles.columns[role] for role in wanted if role in roles.columns}
+        return cls(columns, sides, told)
 
     @property
     def side_names(self) -> tuple[str, str]:
@@ -143,7 +146,7 @@ class BatchReader:
         """Refuse winners by id that could all be codes, after as many batches as it takes."""
         if not self.layout.has_sides:
             return
-        name, entries = self.layout.columns["winner"], dict[Any, None]()
+        name, entries = self.layout.columns[self.layout.told], dict[Any, None]()
         words: dict[Any, int] = {}
         for part in parts:
             for _, table in part.read([name], [name]):
@@ -195,7 +198,9 @@ class BatchReader:
             return None
         outcome: np.ndarray | None = np.ones(len(left), dtype=np.int8)
         if self.layout.has_sides:
-            outcome = self._outcome(by_role["winner"], left, right)
+            outcome = self._outcome(by_role[self.layout.told], left, right)
+            if outcome is not None and self.layout.told == "loser":
+                outcome = -outcome
         weight, count = (_numbers(by_role.get(role)) for role in ("weight", "count"))
         if outcome is None or any(
             of is not None and not _are_amounts(of) for of in (weight, count)
@@ -222,11 +227,9 @@ class BatchReader:
             return names.astype(np.int32, copy=False)
         return places[names - low] if low else places[names]
 
-    def _outcome(
-        self, winner: "pa.Array", left: np.ndarray, right: np.ndarray
-    ) -> np.ndarray | None:
-        """Who won, by words for the sides and ties or by ids; None where some are neither."""
-        coded = _coded(winner)
+    def _outcome(self, told: "pa.Array", left: np.ndarray, right: np.ndarray) -> np.ndarray | None:
+        """Who is told, by words for the sides and ties or by ids; None where some are neither."""
+        coded = _coded(told)
         if coded is None:
             outcome = np.full(len(left), NO_WORD, dtype=np.int8)
         else:
@@ -237,12 +240,12 @@ class BatchReader:
             outcome = _by_code(known, codes)
             if NO_WORD not in known:
                 return outcome
-        won = self._rows(winner)
-        if won is None:
+        named = self._rows(told)
+        if named is None:
             return None
         unclear = outcome == NO_WORD
-        outcome[unclear & (won == right)] = -1
-        outcome[unclear & (won == left)] = 1
+        outcome[unclear & (named == right)] = -1
+        outcome[unclear & (named == left)] = 1
         return None if np.any(outcome == NO_WORD) else outcome
 
     def _any(self, table: "pa.RecordBatch") -> Batch:
