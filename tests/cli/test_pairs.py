@@ -193,6 +193,8 @@ def test_comparisons_that_count_from_1_are_not_read_as_row_numbers_from_0(
     said = run("fit items.csv votes.csv -o m.npz", code=2).stderr
     assert "from 0 to 39, but the numbers there run from 1 to 39" in said
     assert ("perhaps --id Fall" if first else "add a column id to the items") in said
+    said = run("fit items.csv votes.csv --stream -o m.npz", code=2).stderr
+    assert "from 0 to 39, but the numbers there run from 1 to 39" in said
 
 
 def test_pairs_reads_the_first_sheet_of_a_workbook_of_several(tmp_path, monkeypatch):

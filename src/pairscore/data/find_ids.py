@@ -31,7 +31,7 @@ from pairscore.data.tables import (
 )
 from pairscore.display import first_few, first_rows
 from pairscore.errors import BadEntriesError, ColumnFoundWarning, PairscoreError
-from pairscore.messages import Setting
+from pairscore.messages import Piece, Setting
 
 MATCH = 0.9  # share of the names in the comparisons that a column of ids must have
 ID_WORDS = (
@@ -101,6 +101,23 @@ def found_words(column: str) -> str:
 def found_note(column: str) -> ColumnFoundWarning:
     """The same, and how to say it."""
     return ColumnFoundWarning(found_words(column), Setting("id", column) + " says so")
+
+
+def refuse_counts_from_1(used: np.ndarray, n_items: int, likely: str | None = None) -> None:
+    """Refuse comparisons that name items by row number, and none of them row 0.
+
+    ``used`` are the rows that they name; ``likely`` is a column that could have ids.
+    """
+    if len(used) == 0 or used.min() == 0:
+        return
+    remedy: Piece = f"add a column {ID_COLUMN} to the items"
+    if likely is not None:
+        remedy = "perhaps " + Setting("id", likely)
+    raise PairscoreError(
+        f"the items have no column {ID_COLUMN!r}, so the comparisons name them by row number, from"
+        f" 0 to {n_items - 1}, but the numbers there run from {used.min()} to {used.max()}",
+        [remedy, "count from 0"],
+    )
 
 
 def names_in(votes: Frame) -> list[np.ndarray]:

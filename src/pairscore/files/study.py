@@ -17,6 +17,7 @@ from pairscore.data.find_ids import (
     id_settings,
     most_faults,
     names_in,
+    refuse_counts_from_1,
 )
 from pairscore.data.items import Items, plain_id
 from pairscore.data.recipe import Recipe
@@ -462,15 +463,8 @@ def known_by_row(votes: Votes, items: Items, table: Columns) -> str:
     """The note that comparisons name items by row number; refused where they never name row 0."""
     names, likely, n = np.asarray(items.names, dtype=int), likely_id(table), len(table)
     used = names[np.union1d(votes.left, votes.right)]  # items with missing values may be gone
-    if used.min() > 0 and names[0] == 0:
-        remedy: Piece = "add a column id to the items"
-        if likely is not None:
-            remedy = "perhaps " + Setting("id", likely)
-        raise PairscoreError(
-            f"the items have no column 'id', so the comparisons name them by row number, from 0 to"
-            f" {n - 1}, but the numbers there run from {used.min()} to {used.max()}",
-            [remedy, "count from 0"],
-        )
+    if names[0] == 0:
+        refuse_counts_from_1(used, n, likely)
     but = ""
     if likely is not None and not {*map(str, used)} <= {*map(plain_id, table[likely].tolist())}:
         but = f"; {likely!r} looks like ids, but the comparisons name others"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.sums import share_of
+from pairscore.data.find_ids import refuse_counts_from_1
 from pairscore.errors import no_comparisons
 from pairscore.estimators.checks import refuse_lost_digits, refuse_too_many_features, refuse_weights
 from pairscore.estimators.closed_form import fit_closed_form
@@ -26,6 +27,7 @@ from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.engine_addresses import connected
 from pairscore.streaming.progress import Progress
 from pairscore.streaming.stream_data import StreamData, fingerprint
+from pairscore.streaming.stream_items import item_parts
 from pairscore.streaming.stream_job import StreamJob, StreamSource, bytes_of, refuse_settings
 
 IN_PARTS = (
@@ -132,6 +134,9 @@ def fit_stream(
         where = stack.enter_context(connected(engine, n_jobs))
         job = StreamJob(source, settings, size, where, progress, checkpoint, folder)
         data = job.prepare(stack)
+        if data.items.ids is None and item_parts(items) is not None:
+            named = data.first.seen | data.first.dropped
+            refuse_counts_from_1(np.flatnonzero(named), len(data.items))
         asked, notes = check_first(data, settings)
         notes = [*_odd_parts(data), *notes]
         estimator = fit_likelihood if asked.method == "mle" else fit_closed_form
