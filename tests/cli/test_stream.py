@@ -165,3 +165,18 @@ def test_losers_are_read_in_parts_as_in_memory(folder, tmp_path):
     np.testing.assert_allclose(load("lost.npz").coef_, load("won.npz").coef_)
     several = f"fit {folder}/items.csv losers.csv --winner worse,weight --stream"
     assert "fit them whole with pairscore fit without --stream" in run(several, code=2).stderr
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+@pytest.mark.parametrize("stream", ["", " --stream"])
+def test_a_loser_that_won_is_asked_for(stream, tmp_path):
+    items, votes = small_study()
+    lines = [line.split(",") for line in votes.splitlines()]
+    told = [["loser"], *([row[0] if row[0] == "é4" else row[1]] for row in lines[1:])]
+    rows = [",".join(row + more) for row, more in zip(lines, told, strict=True)]
+    (tmp_path / "items.csv").write_text(items, encoding="utf-8")
+    (tmp_path / "votes.csv").write_text("\n".join(rows), encoding="utf-8")
+    said = run(f"fit items.csv votes.csv{stream} -o m.npz", code=2).stderr
+    assert "'winner' and 'loser' name the same item in 6 of 60 comparisons" in said
+    assert "say who won with --winner winner, or say who lost with --loser loser" in said
+    run(f"fit items.csv votes.csv --winner winner{stream} -o m.npz")

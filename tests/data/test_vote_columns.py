@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pairscore import Comparisons, PairscoreError, RankRegression
+from pairscore import Comparisons, PairscoreError, RankRegression, fit_stream
 from pairscore.data.vote_columns import (
     VoteColumns,
     check_names,
@@ -248,6 +248,38 @@ def test_no_other_word_says_who_won_or_who_lost(name):
 )
 def test_who_was_compared_and_who_won(names, given, layout):
     assert roles(names, **given).layout == layout
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("winner", "loser", "n_same"),
+    [
+        ("a1 b1 c1", "b1 c1 a1", 0),
+        ("a1 b1 c1", "a1 c1 c1", 2),
+        ("left left tie", "right c1 tie", 0),
+        ("left left right", "b1 left c1", 1),
+    ],
+)
+def test_a_winner_that_is_called_the_loser_too_is_asked_for(winner, loser, n_same, streamed):
+    """The winners were read, and the losers not."""
+    ids = ["a1", "b1", "c1"] * 9
+    votes = {"left": ids, "right": [*ids[1:], "a1"]}
+    votes |= {"winner": winner.split() * 9, "loser": loser.split() * 9}
+    items = {"id": ["a1", "b1", "c1", "d1"], "x": [1.0, 3.0, 2.0, 5.0]}
+
+    def fit(**names):
+        if streamed:
+            return fit_stream(pa.table(items), pa.table(votes), l2=1.0, **names)
+        return RankRegression(l2=1.0).fit(items, votes, **names)
+
+    if not n_same:
+        fit()
+        return
+    said = rf"'winner' and 'loser' name the same item in {9 * n_same} of 27 comparisons"
+    with pytest.raises(PairscoreError, match=said + ".*winner='winner'.*loser='loser'"):
+        fit()
+    fit(winner="winner")
+    fit(loser="loser")
 
 
 def test_what_a_model_was_fitted_with_counts_where_a_table_has_it():

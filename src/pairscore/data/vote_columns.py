@@ -11,10 +11,13 @@ from dataclasses import dataclass, field, replace
 from io import StringIO
 from typing import Any
 
+import numpy as np
+
+from pairscore.data.items import plain_id
 from pairscore.data.layouts import LAYOUTS, NO_SIDES, Layout, layout_of, no_layout
 from pairscore.data.tables import Columns, Frame, as_frame, column_of
-from pairscore.data.votes import Votes
-from pairscore.display import did_you_mean, first_few
+from pairscore.data.votes import OUTCOME_OF_WORD, Votes
+from pairscore.display import did_you_mean, first_few, plural
 from pairscore.errors import CallError, PairscoreError
 from pairscore.messages import Setting
 
@@ -44,6 +47,9 @@ class VoteRoles:
         Columns that describe a comparison.
     unused : names
         Columns that nobody asked for.
+    loser : name or None
+        A column that is called so beside one that is called the winner, which is read: the two
+        must not name the same item.
     """
 
     columns: Mapping[str, str]
@@ -51,11 +57,13 @@ class VoteRoles:
     judges: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    loser: str | None = None
 
     @property
     def read(self) -> set[str]:
-        """The columns that comparisons are read from."""
-        return {*self.columns.values(), *self.judges, *self.context}
+        """The columns that comparisons are read from, or checked by."""
+        checked = () if self.loser is None else (self.loser,)
+        return {*self.columns.values(), *self.judges, *self.context, *checked}
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -84,6 +92,39 @@ class VoteRoles:
         columns = {name: column_of(votes, name) for name in (*self.context, *self.judges)}
         columns |= {role: column_of(votes, name) for role, name in self.columns.items()}
         return Columns(columns, isinstance(votes, Columns) and votes.from_file)
+
+    def refuse_losers_that_won(self, votes: Frame) -> None:
+        """Refuse comparisons whose winner is the loser too, where both columns are called so."""
+        if self.loser is None or self.side_names is None or self.loser not in votes.columns:
+            return
+        winner, sides = self.columns["winner"], self.side_names
+        refuse_losers_that_won(
+            {name: column_of(votes, name).to_numpy() for name in (*sides, winner, self.loser)}
+        )
+
+
+def refuse_losers_that_won(columns: Mapping[str, np.ndarray]) -> None:
+    """Refuse rows whose winner is the loser too; ``columns`` are left, right, winner, loser."""
+    left, right, winner, loser = columns
+    of_names = {left: 1, right: -1}
+    rows = zip(
+        *([plain_id(entry) for entry in of.tolist()] for of in columns.values()), strict=True
+    )
+    same = 0
+    for left_id, right_id, *told in rows:
+        known = {**of_names, right_id: -1, left_id: 1}
+        won, lost = (known.get(one, OUTCOME_OF_WORD.get(one.casefold(), 0)) for one in told)
+        if won == lost != 0 and left_id != right_id:
+            same += 1
+    if same:
+        raise PairscoreError(
+            f"the columns {winner!r} and {loser!r} name the same item in {same:,} of"
+            f" {plural(len(columns[winner]), 'comparison')}",
+            [
+                "say who won with " + Setting("winner", winner),
+                "say who lost with " + Setting("loser", loser),
+            ],
+        )
 
 
 @dataclass(frozen=True)
@@ -141,6 +182,10 @@ class VoteColumns:
         known = {role: name for role, name in called.items() if name is not None} | named
         of_judges = {"winner"} if judges else set()
         layout = layout_of({*known, *of_judges}, {*named, *of_judges})
+        loser = None
+        is_called = not judges and "winner" not in named
+        if is_called and layout is not None and layout.has_sides and layout.told == "winner":
+            loser = known.get("loser")
         if judges and layout is not None and not layout.has_sides:
             raise PairscoreError(
                 Setting("winner") + f" names {len(judges)} columns, and no sides are known",
@@ -156,7 +201,7 @@ class VoteColumns:
             known.pop("winner", None)
         roles = VoteRoles(known, layout, judges, tuple(self.context))
         unused = tuple(name for name in names if name not in (*roles.read, *lists))
-        return replace(roles, unused=unused)
+        return replace(roles, unused=unused, loser=loser)
 
     def _named_in(self, names: Collection[str]) -> tuple[dict[str, str], tuple[str, ...]]:
         """The columns by role that somebody named, or that were kept, and those of the judges."""
@@ -291,6 +336,7 @@ def rename_votes(
             Setting("winner") + f" names {len(roles.judges)} columns",
             "give one, with a row for each answer",
         )
+    roles.refuse_losers_that_won(frame)
     is_same = all(role == name for role, name in roles.columns.items())
     is_known = layout_of(frame.columns) == roles.layout
     return (votes if is_same and is_known else roles.rename(frame)), roles.side_names

@@ -115,7 +115,7 @@ class OpenPairColumns(VoteColumns):
                 "name those with other names: " + Setting("left") + ", " + Setting("right"),
             )
         columns = {role: of for role, of in roles.columns.items() if role not in (*NO_SIDES, "tie")}
-        return replace(roles, columns=columns, layout=Layout(sides, "winner"))
+        return replace(roles, columns=columns, layout=Layout(sides, "winner"), loser=None)
 
 
 @dataclass

@@ -59,6 +59,7 @@ class VoteRows:
         ids: np.ndarray | None,
         say: Callable[[Piece], None],
     ) -> "VoteRows":
+        roles.refuse_losers_that_won(rows)
         table = roles.rename(rows)
         if roles.layout is not None and roles.layout.told == "loser":
             say(f"{roles.columns['loser']!r} names the loser: the other side won.")

@@ -19,7 +19,7 @@ from pairscore.data.items import (
 )
 from pairscore.data.layouts import NO_SIDES, no_layout
 from pairscore.data.tables import Column, Columns
-from pairscore.data.vote_columns import VoteColumns, check_names
+from pairscore.data.vote_columns import VoteColumns, check_names, refuse_losers_that_won
 from pairscore.data.votes import (
     Votes,
     may_be_codes,
@@ -73,6 +73,7 @@ class BatchLayout:
     columns: Mapping[str, str]
     sides: tuple[str, str]
     told: str = "winner"  # or "loser": the role of the column that says who won, or who lost
+    loser: str | None = None  # a column that must not name the winner
 
     @property
     def has_sides(self) -> bool:
@@ -99,7 +100,7 @@ class BatchLayout:
             )
         wanted = dict.fromkeys((*sides, told, *OPTIONAL))
         columns = {role: roles.columns[role] for role in wanted if role in roles.columns}
-        return cls(columns, sides, told)
+        return cls(columns, sides, told, roles.loser)
 
     @property
     def side_names(self) -> tuple[str, str]:
@@ -134,11 +135,16 @@ class BatchReader:
 
     def all_batches(self, part: Partition) -> Iterator[Batch]:
         """The comparisons of a partition, ties too."""
-        columns = list(self.layout.columns.values())
-        for first, table in part.read(columns, self.layout.identifiers):
+        columns, names = list(self.layout.columns.values()), self.layout.identifiers
+        loser = self.layout.loser
+        if loser is not None and loser in part.column_names():
+            columns, names = [*columns, loser], [*names, loser]
+        for first, table in part.read(columns, names):
             if not len(table):
                 continue
             with located(part.name, first, self.layout.columns):
+                if loser in columns:
+                    self._refuse_losers_that_won(table)
                 batch = self._usual(table) or self._any(table)
             yield batch
 
@@ -184,6 +190,11 @@ class BatchReader:
         places, low = self._places
         n = len(self.items)
         return low == 0 and len(places) == n < 2**31 and bool(np.all(places == np.arange(n)))
+
+    def _refuse_losers_that_won(self, table: "pa.RecordBatch") -> None:
+        names = (*self.layout.side_names, self.layout.columns["winner"], self.layout.loser)
+        columns = {name: table.column(name).to_pylist() for name in names if name is not None}
+        refuse_losers_that_won({n: np.array(of, dtype=object) for n, of in columns.items()})
 
     def _usual(self, table: "pa.RecordBatch") -> Batch | None:
         """Ids of both sides, and who won; None where something is not usual."""
