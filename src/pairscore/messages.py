@@ -13,7 +13,7 @@ users know them:
 ``report.words`` for a page. Nobody reads a text to learn what it is about.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -190,6 +190,18 @@ class Message:
         """The settings that it names."""
         for text in (self.problem, *self.remedies):
             yield from text.settings()
+
+    def without(self, settings: Collection[str], instead: "Piece") -> "Message":
+        """The message where nobody has these settings: another remedy in place of those with them.
+
+        >>> unclear = Message.of("who won is unclear", ["rename", "use " + Setting("winner_codes")])
+        >>> str(unclear.without(["winner_codes"], "fit everything at once"))
+        'who won is unclear; rename, or fit everything at once.'
+        """
+        kept = [one for one in self.remedies if not {s.name for s in one.settings()} & {*settings}]
+        return (
+            self if len(kept) == len(self.remedies) else Message.of(self.problem, [*kept, instead])
+        )
 
     def to_record(self) -> dict[str, Any]:
         """Plain values, for JSON."""

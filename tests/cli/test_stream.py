@@ -164,7 +164,9 @@ def test_losers_are_read_in_parts_as_in_memory(folder, tmp_path):
     run(f"fit {folder}/items.csv losers.csv --loser worse --stream -o lost.npz")
     np.testing.assert_allclose(load("lost.npz").coef_, load("won.npz").coef_)
     several = f"fit {folder}/items.csv losers.csv --winner worse,weight --stream"
-    assert "fit them whole with pairscore fit without --stream" in run(several, code=2).stderr
+    assert (
+        "fit everything at once with pairscore fit without --stream" in run(several, code=2).stderr
+    )
 
 
 @pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
@@ -180,3 +182,31 @@ def test_a_loser_that_won_is_asked_for(stream, tmp_path):
     assert "'winner' and 'loser' name the same item in 6 of 60 comparisons" in said
     assert "say who won with --winner winner, or say who lost with --loser loser" in said
     run(f"fit items.csv votes.csv --winner winner{stream} -o m.npz")
+
+
+AMBIGUOUS = {(n, 1): f'"1,{n + 100}"' for n in range(1, 21)} | {(n, 2): "1" for n in range(1, 21)}
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+@pytest.mark.parametrize(
+    ("changes", "said", "option"),
+    [
+        ({"votes": {(row, 2): "AB"[row % 2] for row in range(1, 61)}}, "may be", "codes"),
+        (
+            {"votes": {(row, 2): ("Ann", "Bob")[row % 2] for row in range(1, 61)}},
+            "neither side",
+            "codes",
+        ),
+        ({"items": AMBIGUOUS}, "may be", "decimal"),
+        ({"items": {(5, 1): "five"}}, "not a number", "na"),
+    ],
+)
+def test_no_remedy_of_a_stream_is_refused_with_it(changes, said, option, tmp_path):
+    """It advised --winner-codes and --decimal, which --stream refuses."""
+    for name, text in zip(("items.csv", "votes.csv"), small_study(**changes), strict=True):
+        Path(name).write_text(text, encoding="utf-8")
+    assert option in run("fit items.csv votes.csv -o m.npz", code=2).stderr
+    shown = run("fit items.csv votes.csv --stream -o m.npz", code=2).stderr
+    assert said in shown
+    assert "fit everything at once with pairscore fit without --stream" in shown
+    assert not re.search("--na|--decimal|--winner-codes|study file", shown)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 OPTIONAL = ("tie", "weight", "count")
-FIT_WHOLE = "fit them whole with " + Action("RankRegression.fit")
+FIT_WHOLE = "fit everything at once with " + Action("RankRegression.fit")
 NO_WORD = 2  # an outcome that is not known yet
 
 
@@ -325,7 +325,8 @@ def located(name: str, first: int, columns: Mapping[str, str] | None = None) -> 
             error.message.remedies,
         ) from None
     except PairscoreError as error:
-        raise PairscoreError(f"{name!r}, from row {first + 1} on: " + error.message) from None
+        problem = f"{name!r}, from row {first + 1} on: " + error.message.problem
+        raise PairscoreError(problem, error.message.remedies) from None
 
 
 class NumberedPart(NamedTuple):

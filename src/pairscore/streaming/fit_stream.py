@@ -1,7 +1,7 @@
 """``fit_stream``: a fit to comparisons that need not fit into memory, and what a model keeps."""
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 
 from pairscore.core.sums import share_of
 from pairscore.data.find_ids import refuse_counts_from_1
-from pairscore.errors import no_comparisons
+from pairscore.errors import PairscoreError, no_comparisons
 from pairscore.estimators.checks import refuse_lost_digits, refuse_too_many_features, refuse_weights
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.estimate import Estimate, Note
@@ -23,6 +23,7 @@ from pairscore.model.odd_data import alike_notes, extreme_items, one_sided_notes
 from pairscore.model.provenance import record_of
 from pairscore.model.regression import RankRegression
 from pairscore.model.undetermined import feature_notes, side_notes
+from pairscore.streaming.batches import FIT_WHOLE
 from pairscore.streaming.checkpoint import Checkpoint
 from pairscore.streaming.engine_addresses import connected
 from pairscore.streaming.progress import Progress
@@ -33,6 +34,12 @@ from pairscore.streaming.stream_job import StreamJob, StreamSource, bytes_of, re
 IN_PARTS = (
     "hold for these judges; other judges may see it differently (comparisons that are read in parts"
     " have no intervals that allow for other judges)"
+)
+
+# settings of whole tables, which remedies of reading name
+WHOLE_ONLY = (
+    *("winner_codes", "delimiter", "encoding", "decimal", "na", "sheet"),
+    *("categorical", "reference", "missing"),
 )
 
 
@@ -133,7 +140,8 @@ def fit_stream(
     with ExitStack() as stack:
         where = stack.enter_context(connected(engine, n_jobs))
         job = StreamJob(source, settings, size, where, progress, checkpoint, folder)
-        data = job.prepare(stack)
+        with possible_remedies():
+            data = job.prepare(stack)
         if data.items.ids is None and item_parts(items) is not None:
             named = data.first.seen | data.first.dropped
             refuse_counts_from_1(np.flatnonzero(named), len(data.items))
@@ -151,6 +159,17 @@ def fit_stream(
     model = RankRegression(**(DEFAULTS | given))
     model.classes_ = np.array([-1, 1])
     return model._keep(fit, notes + more)
+
+
+@contextmanager
+def possible_remedies() -> Iterator[None]:
+    """Advise to fit whole tables in place of settings that only these have."""
+    try:
+        yield
+    except PairscoreError as error:
+        error.message = error.message.without(WHOLE_ONLY, FIT_WHOLE)
+        error.args = (error.worded(),)
+        raise
 
 
 def check_first(data: StreamData, settings: Settings) -> tuple[Settings, list[Note]]:
