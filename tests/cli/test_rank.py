@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -208,3 +209,27 @@ def test_printed_scores_of_a_column_have_the_same_number_of_digits():
         assert text.endswith(f"\nand {len(X) - 20} more; -o ranking.csv writes them all.")
         assert len({len(number.partition(".")[2]) for number in numbers}) == 1
         assert text.startswith(f"score: {scale_of(model.result_, scale).in_words}\n")
+
+
+@pytest.mark.parametrize("unknown", ["skip", "stop"])
+def test_numbers_with_the_other_decimal_sign_are_no_missing_values(tmp_path, monkeypatch, unknown):
+    """It was said to count them as missing, in words that no study file can have."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    a, left = rng.normal(size=30), rng.integers(0, 30, 200)
+    right = (left + rng.integers(1, 30, 200)) % 30
+    write_table({"id": np.arange(30), "a": a}, "i.csv")
+    won = np.where(a[left] - a[right] + rng.logistic(size=200) > 0, "left", "right")
+    write_table({"left": left, "right": right, "winner": won}, "v.csv")
+    run("fit i.csv v.csv -o m.npz")
+    Path("new.csv").write_text("id;a\n" + "".join(f"n{k};{k},5\n" for k in range(12)))
+    said = run(f"rank m.npz new.csv --decimal . --unknown {unknown} -o r.csv", code=2).stderr
+    assert "one decimal sign, or give --decimal , if the file has decimal commas" in said
+    assert "missing" not in said
+    assert "na =" not in said
+    run("rank m.npz new.csv --decimal , -o r.csv")
+    Path("new.csv").write_text('id,a\nn1,1.5\nn2,"2,5"\nn3,"n/x"\nn4,"<1,5"\n')
+    code = 2 if unknown == "stop" else 0
+    said = run(f"rank m.npz new.csv --decimal . --unknown {unknown} -o r.csv", code=code).stderr
+    assert "give --decimal , if the file has decimal commas" in said
+    assert 'give na = ["n/x", "<1,5"] in a study file' in said

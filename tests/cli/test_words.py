@@ -46,6 +46,14 @@ def worded_in(command, said):
         ("plan", "give " + Setting("n_features"), "give --features."),
         ("compare", "use " + Setting("judge_slopes", True), "use judge-slopes=yes."),
         ("update", "give " + Setting("decimal", ","), 'give decimal = "," in a study file.'),
+        ("rank", Setting("na", ["1,5", 'a "b"']) + "", r'na = ["1,5", "a \"b\""] in a study file.'),
+        ("report", "name " + Setting("sheet", ["A"]), 'name sheets = ["A"] in a study file.'),
+        (
+            "report",
+            Setting("winner_codes", {'"': "left"}) + "",
+            r'"\"" = "left" below [codes] in'
+            " a study file.",
+        ),
         (None, "take " + Action("fit_stream"), "take pairscore fit --stream."),
         (None, Setting("rng") + " is 'x'", "rng is 'x'."),
     ],

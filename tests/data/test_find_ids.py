@@ -155,9 +155,30 @@ def test_two_columns_that_mean_different_items_are_asked_for():
     items, votes = study(shuffled(first=1), bed=shuffled(first=1, seed=7))
     with pytest.raises(PairscoreError, match=r"more than one column .* 'product', 'bed'; name"):
         in_memory(items, votes)
-    told = items.rename(columns={"bed": "bed no"})
-    with pytest.warns(PairscoreWarning, match="in 'bed no'"):  # its name says that it has ids
+    told = items.rename(columns={"bed": "ID"})
+    with pytest.warns(PairscoreWarning, match="in 'ID'"):
         in_memory(told, votes)
+
+
+@every_way
+@pytest.mark.parametrize("name", ["Nr", "No.", "Number", "Name", "item", "bed_id"])
+def test_a_name_that_looks_like_ids_does_not_choose_between_columns(way, name):
+    """A column ``Nr`` was taken in silence where ``product`` had the ids, and the ranks were wrong.
+
+    Both had 1 to 60, in another order.
+    """
+    items, votes = study(shuffled(first=1), **{name: shuffled(first=1, seed=7)})
+    said = refused(way, items, votes)
+    assert "more than one column of the items has the ids that the comparisons name:" in said
+    assert f"'product', '{name}'" in said
+    assert "name the right one with" in said
+
+
+@every_way
+def test_columns_that_mean_the_same_items_are_not_asked_for(way):
+    items, votes = study(np.arange(60, 0, -1), more_than=np.arange(60, 0, -1))
+    with pytest.warns(PairscoreWarning, match="in 'Nr'"):
+        way(items.rename(columns={"more_than": "Nr"}), votes)
 
 
 def test_features_that_are_named_are_not_ids():

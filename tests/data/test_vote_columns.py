@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, fit_stream
+from pairscore.data.layouts import likely_layout
 from pairscore.data.vote_columns import (
     VoteColumns,
     check_names,
@@ -321,3 +322,26 @@ def test_columns_that_are_not_there_are_named():
         roles("home,away,winner", left="hme")
     with pytest.raises(PairscoreError, match=r"no column 'rset' for the context.*mean 'rest'"):
         VoteColumns.of({}, ["rset"]).roles(["left", "right", "winner", "rest"])
+
+
+@pytest.mark.parametrize(
+    ("named", "column"),
+    [
+        ({"left": "Home", "right": "Home"}, "Home"),
+        ({"winner": "winner", "loser": "winner"}, "winner"),
+        ({"left": "Home", "right": "Away", "winner": "Home"}, "Home"),
+        ({"left": "Home", "right": "Away", "winner": "Ann,Away"}, "Away"),
+    ],
+)
+def test_two_roles_of_one_column_are_refused(named, column):
+    """It was said that an item is compared with itself, or nothing at all."""
+    first, second = [role for role, name in named.items() if column in name.split(",")]
+    said = f"^{first} and {second} name the same column '{column}'; name another one"
+    with pytest.raises(PairscoreError, match=said):
+        VoteColumns.of(named).roles(["Home", "Away", "winner", "Ann"])
+
+
+def test_no_question_without_a_proposal():
+    """Where columns have the names already, the sentence ended with "Did you mean ?"."""
+    assert str(likely_layout(["left", "right", "winner"])) == ""
+    assert "Did you mean left='lefft'?" in str(likely_layout(["lefft", "right", "winner"]))

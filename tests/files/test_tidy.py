@@ -4,9 +4,10 @@ import warnings
 
 import pytest
 
-from pairscore.errors import BadRowsError, PairscoreWarning
+from pairscore.errors import BadRowsError, PairscoreError, PairscoreWarning
 from pairscore.files.delimiter import find_delimiter
 from pairscore.files.source import OpenFile
+from pairscore.files.study import read_study
 from pairscore.files.tidy import looks_plain
 from tests.files.test_tables import as_lists, read_bytes
 
@@ -101,6 +102,54 @@ def test_a_plain_file_is_not_copied(content, tmp_path):
     path.write_bytes(content)
     with path.open("rb") as file:
         assert looks_plain(OpenFile(path, file), None)
+
+
+VOTES = b"left,right,winner\ni1,i2,left\ni2,i3,right\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "last"),
+    [
+        (VOTES + b"Total,i1,right\n", "Total"),
+        (VOTES + b"i3,Summe,left\nSumme,i3,\n", "Summe"),  # a winner that is not known
+        (VOTES + b"\nTotal,i1,right\n", "Total"),
+        (VOTES + b"i1,i3,left\n" * 40 + b"Total,i2,right\n", "Total"),  # far below the others
+        (VOTES + b"Total,i1,left\nTotal,i2,left\n", "Total"),
+        (b"A title\n\n" + VOTES + b"Total,i1,right\n", "Total"),
+    ],
+)
+def test_a_comparison_of_an_item_called_total_is_kept(content, last, tmp_path):
+    """The last comparison was left out as a total of those above it."""
+    table, said = read_said(tmp_path, content)
+    assert table["left"][-1] == last
+    assert "at the end" not in "".join(said)
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (b"Total,2,\n", "('Total 2')"),
+        (b"Total,2,1\n", "('Total 2 1')"),
+        (b"Total,,left\n", "('Total left')"),
+        (b"Total,all,left\n", "('Total all left')"),
+    ],
+)
+def test_a_total_of_comparisons_is_left_out(end, words, tmp_path):
+    table, said = read_said(tmp_path, VOTES + end)
+    assert table["left"] == ["i1", "i2"]
+    assert f"1 row at the end left out {words}" in said[0]
+
+
+def test_an_item_called_total_that_comparisons_name_is_asked_for(tmp_path):
+    """A row of numbers alone may be either: it is left out, which is said, and never in silence."""
+    items = tmp_path / "i.csv"
+    items.write_text("id,x\ni1,1\ni2,3\ni3,2\nSumme,6\n")
+    (tmp_path / "v.csv").write_bytes(VOTES + b"i3,Summe,left\n")
+    with (
+        pytest.warns(PairscoreWarning, match="1 row at the end left out"),
+        pytest.raises(PairscoreError, match="unknown item: 'Summe'"),
+    ):
+        read_study(items, tmp_path / "v.csv")
 
 
 def test_rows_without_an_id_are_not_blank(tmp_path):

@@ -12,6 +12,7 @@
 What a command does not have has no words here: a remedy that names it is left out.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from shlex import quote
 from typing import Any
@@ -75,12 +76,26 @@ def _as_key(option: click.Option, value: Any) -> str | None:
     name = max(option.opts, key=len)
     if name not in OLD_OPTIONS.get(_command(), {}):
         return None
-    key, where = name.removeprefix("--"), "in a study file"
-    if key == "winner-codes":
+    from pairscore.files.study_file import LISTS, SETTINGS
+
+    option_name, where = name.removeprefix("--"), "in a study file"
+    if option_name == "winner-codes":
         lines = value.items() if isinstance(value, Mapping) else ()
-        codes = ", ".join(f'"{code or ""}" = "{meaning}"' for code, meaning in lines)
+        codes = ", ".join(
+            f"{_as_toml(code or '')} = {_as_toml(meaning)}" for code, meaning in lines
+        )
         return f"{codes} below [codes] {where}".lstrip()
-    return f"{key} {where}" if value is UNSET else f'{key} = "{_as_cells(value)}" {where}'
+    keys = {setting: key for key, setting in SETTINGS.items()}
+    key = keys.get(option_name, option_name)
+    if value is UNSET:
+        return f"{key} {where}"
+    is_list = key in LISTS and isinstance(value, list | tuple)
+    return f"{key} = {_as_toml([*value] if is_list else _as_cells(value))} {where}"
+
+
+def _as_toml(value: str | list[str]) -> str:
+    """A text, or a list of texts, as a study file has it: JSON writes them in the same way."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _other_name(name: str, value: Any) -> str:

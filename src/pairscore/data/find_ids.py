@@ -3,9 +3,10 @@
 One rule for tables in memory, files and streams. A column can have the ids if every item has an
 entry, no two have the same, and at least nine in ten of the names in the comparisons are among
 them. Of several, the one is taken that has the most of these names. Row numbers count as such a
-column, and are taken only where no other can be. Where two are left that mean different items, the
-user is asked, unless the name of one says that it has ids. A column that could have the ids but for
-a few entries, which are empty or occur twice, is refused rather than taken for a feature.
+column, and are taken only where no other can be; one whose name says that it has ids comes before
+them. Where two columns are left that mean different items, the user is asked, whatever their names
+are, unless one is called ``ID``. A column that could have the ids but for a few entries, which are
+empty or occur twice, is refused rather than taken for a feature.
 """
 
 import re
@@ -69,12 +70,13 @@ def choose_ids(
     by_row = share.get(None) == 1
     if most < MATCH:
         return None
-    told = [column for column in columns if has_word(column, ID_WORDS)]
+    columns = [column for column in columns if _is_id(column)] or columns
+    agree = all(np.array_equal(rows[column], rows[columns[0]]) for column in columns)
+    told = [column for column in columns if has_word(column, ID_WORDS)] if agree else []
     likely = told or columns
     if by_row and all(np.array_equal(rows[column], rows[None]) for column in likely):
         # the same items are meant either way; a column that numbers the rows is no feature
         return next((column for column in likely if column in told or column in in_order), None)
-    agree = all(np.array_equal(rows[column], rows[likely[0]]) for column in likely)
     if agree and (told or not by_row):
         return likely[0]
     if not by_row:
@@ -91,6 +93,10 @@ def choose_ids(
             f"add a column {ID_COLUMN!r} with the row numbers if these are meant",
         ],
     )
+
+
+def _is_id(column: str) -> bool:
+    return column.strip().casefold() == ID_COLUMN
 
 
 def found_words(column: str) -> str:

@@ -70,5 +70,5 @@ def likely_layout(names: Collection[str]) -> Text:
         likely = {role: role if role in names else closest(role, names) for role in roles}
         if None not in likely.values():
             others = [Setting(role, name) for role, name in likely.items() if name != role]
-            return " Did you mean " + join(", ", others) + "?"
+            return " Did you mean " + join(", ", others) + "?" if others else Text.of("")
     return Text.of("")

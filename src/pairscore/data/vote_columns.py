@@ -170,6 +170,7 @@ class VoteColumns:
         because it is called so, whatever its case. No other role is inferred.
         """
         self.refuse_absent(names)
+        self._refuse_same(names)
         named, judges = self._named_in(names)
         others = {*named.values(), *judges}
         called = {role: _called(role, [*names], others) for role in VOTE_ROLES}
@@ -239,6 +240,21 @@ class VoteColumns:
                     f"the comparisons have no column {name!r} for the context; they have"
                     f" {first_few(map(repr, names), 8)}.{did_you_mean(name, names)}"
                 )
+
+    def _refuse_same(self, names: Collection[str]) -> None:
+        """No column has two of the roles that somebody named."""
+        role_of: dict[str, str] = {}
+        for role, name in self.named.items():
+            for column in [name] if name in names else split_names(name):
+                other = role_of.setdefault(column, role)
+                if other != role:
+                    raise PairscoreError(
+                        Setting(other)
+                        + " and "
+                        + Setting(role)
+                        + f" name the same column {column!r}",
+                        "name another one with one of them",
+                    )
 
 
 def _called(role: str, names: Collection[str], others: Collection[str]) -> str | None:

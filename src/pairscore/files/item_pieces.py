@@ -13,8 +13,9 @@ from pairscore.data.tables import Columns
 from pairscore.display import plural
 from pairscore.errors import NO_NUMBER, BadEntriesError
 from pairscore.files.faults import all_faults
+from pairscore.files.numbers import decimal_sign_of
 from pairscore.files.tables import StoredTable
-from pairscore.messages import Setting
+from pairscore.messages import Piece, Setting
 
 if TYPE_CHECKING:
     from pairscore.model.fit import Fit
@@ -147,12 +148,22 @@ def words_as_faults(pieces: Any, words: dict[tuple[int, str], str]) -> list[BadE
             rows, pieces.table.locate([(r, name) for r in rows]), strict=True
         ):
             entries += [(row, name, words[line, name])] if (line, name) in words else []
-    if not entries:
-        return []
-    texts = [*dict.fromkeys(str(text) for _, _, text in entries)]
+    by_sign: dict[str | None, list[tuple[int, str, object]]] = {}
+    for entry in entries:
+        by_sign.setdefault(decimal_sign_of(str(entry[2])), []).append(entry)
+    return [_no_numbers(sign, of) for sign, of in by_sign.items()]
+
+
+def _no_numbers(sign: str | None, entries: list[tuple[int, str, object]]) -> BadEntriesError:
+    """Entries that are no numbers, or only with this decimal sign."""
     what = f"{plural(len(entries), 'feature value', verb='is')} not a number"
-    remedy = "if they mean that a value is missing, give " + Setting("na", texts)
-    return [BadEntriesError(what, remedy, "items", entries, "not a number")]
+    texts = [*dict.fromkeys(str(text) for _, _, text in entries)]
+    remedies: list[Piece] = ["if they mean that a value is missing, give " + Setting("na", texts)]
+    if sign is not None:
+        signs = "decimal commas" if sign == "," else "decimal points"
+        give_it = "give " + Setting("decimal", sign) + f" if the file has {signs}"
+        remedies = ["write numbers with one decimal sign", give_it]
+    return BadEntriesError(what, remedies, "items", entries, "not a number")
 
 
 def without_entries(

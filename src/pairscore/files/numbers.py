@@ -160,6 +160,12 @@ def _readings(cell: str) -> str:
     return "".join(sign for sign in ",." if re.fullmatch(NAMED_SIGNS[sign].pattern, cell, re.ASCII))
 
 
+def decimal_sign_of(cell: str) -> str | None:
+    """The decimal sign with which a cell is a number; None where it is none, or one with both."""
+    readings = _readings(cell.strip())
+    return readings if len(readings) == 1 else None
+
+
 def says_missing(cell: str) -> bool:
     """Whether a cell of a column of numbers says that there is none."""
     return IS_MISSING.fullmatch(cell.strip(SPACES)) is not None

@@ -10,7 +10,7 @@ import io
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -40,6 +40,7 @@ TOTAL = re.compile(
     re.IGNORECASE,
 )
 Row = tuple[int, list[str]]  # the line (from 1) where a row begins, and its cells
+Seen = Callable[[set[str]], set[str]]  # those of some entries that rows have
 
 
 @dataclass
@@ -186,10 +187,14 @@ def tidy(
     clean = _Cleaner([names[column] for column in kept], identifiers, na)
     with sheet.path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=sheet.delimiter, lineterminator="\n")
-        for begin, cells in chain([(line, names)], _without_ends(body, len(names), sheet)):
+
+        def seen(entries: set[str]) -> set[str]:
+            file.flush()
+            return _found_in(sheet, entries)
+
+        for begin, cells in chain([(line, names)], _without_ends(body, len(names), sheet, seen)):
             if begin != line:
-                cells = _cells_of(cells, kept, len(names))
-                cells = clean(cells)
+                cells = clean(_cells_of(cells, kept, len(names)))
             else:
                 cells = [cells[column] for column in kept]
             writer.writerow(cells)
@@ -222,7 +227,20 @@ def _cells_of(cells: list[str], kept: list[int], width: int) -> list[str]:
     return [cells[column] for column in kept] if len(cells) == width else cells
 
 
-def _without_ends(body: Iterable[Row], width: int, sheet: Sheet) -> Iterator[Row]:
+def _found_in(sheet: Sheet, entries: set[str]) -> set[str]:
+    """Those of some entries that the rows written so far have."""
+    found: set[str] = set()
+    with sheet.path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file, delimiter=sheet.delimiter)
+        next(rows, None)  # names
+        for cells in rows:
+            found.update(entries.intersection(cells))
+            if len(found) == len(entries):
+                break
+    return found
+
+
+def _without_ends(body: Iterable[Row], width: int, sheet: Sheet, seen: Seen) -> Iterator[Row]:
     """The rows without blank ones, and without totals and footnotes at the end."""
     held: deque[tuple[Row, bool]] = deque()
     n_blank, after_blank = 0, False
@@ -236,7 +254,7 @@ def _without_ends(body: Iterable[Row], width: int, sheet: Sheet) -> Iterator[Row
         if len(held) > LAST_ROWS:
             yield held.popleft()[0]
     rows = [row for row, _ in held]
-    end = _end_of_rows([(cells, after) for (_, cells), after in held], width)
+    end = _end_of_rows([(cells, after) for (_, cells), after in held], width, seen)
     if left_out := [" ".join(_filled(cells)) for _, cells in rows[end:]]:
         below = first_few(map(_shown, left_out), 2)
         sheet.changes.append(f"{plural(len(left_out), 'row')} at the end left out ({below})")
@@ -245,11 +263,18 @@ def _without_ends(body: Iterable[Row], width: int, sheet: Sheet) -> Iterator[Row
     yield from rows[:end]
 
 
-def _end_of_rows(last: list[tuple[list[str], bool]], width: int) -> int:
+def _end_of_rows(last: list[tuple[list[str], bool]], width: int, seen: Seen) -> int:
     """How many of the last rows are rows of the table.
 
-    Behind them are totals, and lines of one cell below a blank row.
+    Behind them are totals, and lines of one cell below a blank row. ``seen`` says which of some
+    entries the rows above the last ones have.
     """
+
+    def is_row(place: int) -> bool:
+        asked = {*_filled(last[place][0])}
+        above = {entry for cells, _ in last[:place] for entry in asked.intersection(_filled(cells))}
+        return _may_be_named(last[place][0], width, above | seen(asked - above))
+
     end = len(last)
     while end:
         first = end
@@ -257,11 +282,23 @@ def _end_of_rows(last: list[tuple[list[str], bool]], width: int) -> int:
             first -= 1
         if first < end and last[first][1]:
             end = first
-        elif is_total(last[end - 1][0]):
+        elif is_total(last[end - 1][0]) and not is_row(end - 1):
             end -= 1
         else:
             return end
     return end
+
+
+def _may_be_named(cells: list[str], width: int, known: Collection[str]) -> bool:
+    """Whether a row with the name of a total is one like others, of something that is called so.
+
+    Its name is an entry of another row, or no cell is empty and all its text is in other rows: a
+    total of comparisons has no sides and no winner. ``known`` are its entries that others have.
+    """
+    name, *others = _filled(cells)
+    texts = [entry for entry in others if not NUMBER.fullmatch(entry)]
+    is_filled = 1 + len(others) == width
+    return name in known or (is_filled and bool(texts) and {*texts} <= {*known})
 
 
 class _Cleaner:
