@@ -72,6 +72,8 @@ def add_tally(
     """The same, added to ``sums`` (N x 2), where those of an item are side by side: items come in
     any order. Whole numbers of four bytes do for fewer than 2^31 comparisons that count once each.
     """
+    if amount is not None and sums.dtype != np.float64:
+        raise TypeError("amounts are summed in doubles")
     kernels.add_tally(*same_kind(left, right), as_outcomes(outcome), amount, sums)
 
 

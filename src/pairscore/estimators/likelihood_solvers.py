@@ -32,10 +32,10 @@ COARSE, FINE = 1e-2, 1e-4  # relative precision of the first Newton step, and of
 STRAIGHT = 1e-4  # move of a score difference, within which a likelihood is close to its quadratic
 LAST_BENDS = 30  # iteration by which moves that go on do not end
 FEWEST_PRODUCTS = 20  # with a Hessian, before its equations are solved directly
-# Gap to the maximum after the last quasi-Newton step, in log-likelihood: a standard error / 10^9.
-# Of MANY comparisons a standard error / 10^6, which is nine digits of a coefficient too: a pass
+# Gap to the maximum that the last quasi-Newton step is expected to leave, in log-likelihood: a
+# standard error / 10^9. Of MANY comparisons a standard error / 3 10^6, because a pass over them
 # takes a second, and closes three to five digits of the gap.
-CLOSE, CLOSE_OF_MANY = 1e-19, 5e-13
+CLOSE, CLOSE_OF_MANY = 1e-19, 5e-14
 MANY = 5e6
 SMALLEST_SHRINK = 1e-4  # of a gap by one step, that is not taken for luck
 SMALLEST_BEND = 1e-8  # cosine of a step and the change of the gradient, below which it is rounding

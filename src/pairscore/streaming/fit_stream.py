@@ -67,7 +67,8 @@ def fit_stream(
     """Fit a model to comparisons that are read in parts, and give it as any other.
 
     Coefficients are those of ``RankRegression(...).fit(items, comparisons)`` to about nine digits,
-    standard errors to five. `split`, `pooled` and `paired` go through the comparisons two to four
+    `mle` of more than five million comparisons to a millionth of a standard error, and standard
+    errors to five digits. `split`, `pooled` and `paired` go through the comparisons two to four
     times, `mle` about six times. With intervals, `paired`, a side effect, or `mle` on this machine
     they are also written to a temporary folder, 9 to 17 bytes each; `mle` without intervals reads
     its source again instead if the disk has no room. On a cluster the item table is written there
