@@ -6,6 +6,7 @@ would take more than half of what is free is read in parts.
 """
 
 import os
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from glob import has_magic
@@ -98,8 +99,9 @@ def _free_of_machine() -> float | None:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
                 return 1024.0 * int(line.split()[1])
-    with suppress(AttributeError, ValueError, OSError):
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    if sys.platform != "win32":
+        with suppress(ValueError, OSError):
+            return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return None
 
 

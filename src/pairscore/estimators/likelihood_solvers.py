@@ -33,9 +33,9 @@ STRAIGHT = 1e-4  # move of a score difference, within which a likelihood is clos
 LAST_BENDS = 30  # iteration by which moves that go on do not end
 FEWEST_PRODUCTS = 20  # with a Hessian, before its equations are solved directly
 # Gap to the maximum that the last quasi-Newton step is expected to leave, in log-likelihood: a
-# standard error / 10^9. Of MANY comparisons a standard error / 3 10^6, because a pass over them
-# takes a second, and closes three to five digits of the gap.
-CLOSE, CLOSE_OF_MANY = 1e-19, 5e-14
+# standard error / 10^9. Of MANY comparisons a standard error / 10^6, because a pass over them takes
+# a second, and closes three to five digits of the gap.
+CLOSE, CLOSE_OF_MANY = 1e-19, 5e-13
 MANY = 5e6
 SMALLEST_SHRINK = 1e-4  # of a gap by one step, that is not taken for luck
 SMALLEST_BEND = 1e-8  # cosine of a step and the change of the gradient, below which it is rounding
@@ -251,6 +251,7 @@ class QuasiNewton:
     params: np.ndarray | None = None
     gradient: np.ndarray | None = None
     decrement: float = np.inf
+    shrink: float = 0.0  # of the decrement by the step before
 
     def direction(
         self, loss: LikelihoodLoss, params: np.ndarray, gradient: np.ndarray, precision: float
@@ -261,8 +262,9 @@ class QuasiNewton:
         direction = self.inverse @ gradient
         decrement = float(gradient @ direction)
         shrink = decrement / self.decrement if 0 < decrement < self.decrement < np.inf else 1.0
-        self.decrement = decrement
-        return direction, max(shrink, SMALLEST_SHRINK)
+        slower = max(shrink, self.shrink, SMALLEST_SHRINK)
+        self.decrement, self.shrink = decrement, shrink
+        return direction, slower
 
     def _improve(self, moved: np.ndarray, change: np.ndarray) -> None:
         bend = float(moved @ change)
