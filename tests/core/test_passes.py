@@ -48,6 +48,11 @@ def assert_same(monkeypatch, function, *values, rtol=1e-12):
         np.testing.assert_allclose(one, two, rtol=0, atol=rtol * scale)
 
 
+def alone(function):
+    """The function, with its one result in a list."""
+    return lambda *given: [function(*given)]
+
+
 def test_where_there_is_a_compiler_the_passes_are_compiled():
     """Otherwise every test below would be left out unseen. CC=false stands for no compiler."""
     names = [os.environ["CC"]] if "CC" in os.environ else ["cc", "gcc", "clang"]
@@ -64,10 +69,8 @@ def test_tallies_and_pairs(monkeypatch, kind, weighted):
         rows = comparisons(seed, kind=kind, weighted=weighted, m=m)
         assert_same(monkeypatch, passes.tally_pass, *rows, 40)
         scores = np.random.default_rng(seed).normal(size=40)
-        difference = lambda *g: [passes.difference_pass(*g)]  # noqa: E731
-        assert_same(monkeypatch, difference, *rows[:2], scores)
-        net = lambda *g: [passes.net_pass(*g)]  # noqa: E731
-        assert_same(monkeypatch, net, *rows[:2], rows[3], 40)
+        assert_same(monkeypatch, alone(passes.difference_pass), *rows[:2], scores)
+        assert_same(monkeypatch, alone(passes.net_pass), *rows[:2], rows[3], 40)
         for n_sides in (1, 2):
             assert_same(monkeypatch, passes.pair_pass, *rows, 40, n_sides)
         assert_same(monkeypatch, passes.turn_pairs, *passes.pair_pass(*rows, 40, 1)[:2])
@@ -113,18 +116,17 @@ def test_loops_are_their_twins_on_hard_data(monkeypatch, kind):
     amount = 10.0 ** rng.choice([-3, 0, 3], len(left))
     amount[::5] = 0.0
     scores = np.append([-1e8, 1e8], rng.normal(size=38))
-    one = lambda function: lambda *given: [function(*given)]  # noqa: E731
     assert_same(monkeypatch, passes.tally_pass, left, right, outcome, amount, 40)
-    assert_same(monkeypatch, one(passes.difference_pass), left, right, scores)
-    assert_same(monkeypatch, one(passes.net_pass), left, right, amount * outcome, 40)
-    assert_same(monkeypatch, one(passes.sum_at_ends), left, right, amount, 1 - amount, 40)
+    assert_same(monkeypatch, alone(passes.difference_pass), left, right, scores)
+    assert_same(monkeypatch, alone(passes.net_pass), left, right, amount * outcome, 40)
+    assert_same(monkeypatch, alone(passes.sum_at_ends), left, right, amount, 1 - amount, 40)
     for n_sides in (1, 2):
         assert_same(monkeypatch, passes.pair_pass, left, right, outcome, amount, 40, n_sides)
     pairs = aggregate_pairs(left, right, outcome, amount, 40)
     X = rng.normal(size=(40, 7)) * 10.0 ** np.arange(-3, 4) + 1e5
     values = rng.normal(size=(len(pairs.high), 2)) * 10.0 ** rng.choice([-3, 3], (1, 2))
     given = X, pairs.start, pairs.high, values, slice(0, 40)
-    assert_same(monkeypatch, one(passes.neighbour_sums), *given)
+    assert_same(monkeypatch, alone(passes.neighbour_sums), *given)
     weight = np.maximum(pairs.number, 1e-6)
     messages = 0.999 * weight, 1e-3 * weight
     total = 1e-6 + pairs.item_sums(*messages)
@@ -329,3 +331,46 @@ def test_tallies_in_whole_numbers_are_those_of_doubles(module, ends):
             naive[a] += won, 1
             naive[b] += -won, 1
     np.testing.assert_array_equal(whole, naive)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize("kind", ["usual", "alike", "far apart", "weights"])
+def test_information_in_blocks_is_that_of_all_rows_at_once(monkeypatch, link, kind):
+    monkeypatch.setattr(passes, "BLOCK", 32)
+    rng, link = np.random.default_rng(4), get_link(link)
+    left, right, outcome, amount = comparisons(4, m=300)
+    scores = rng.normal(size=40) * {"alike": 1e-9, "far apart": 300.0}.get(kind, 1.0)
+    if kind == "weights":
+        amount = 10.0 ** rng.choice([-3, 0, 3], len(left))
+    win, lose = amount * (1 + outcome) / 2, amount * (1 - outcome) / 2
+    rows = left, right, win, lose
+    information, is_observed = passes.information_pass(*rows, scores, 0.3, link)
+    _, expected, exact = link.newton(scores[left] - scores[right] + 0.3, win, lose)
+    assert is_observed or not exact
+    if exact:
+        np.testing.assert_array_equal(information, expected)
+
+
+def test_rows_whose_information_would_be_negative_have_the_expected_one(monkeypatch):
+    """Of a link that is not log-concave; blocks in which all is well keep what they observe."""
+    monkeypatch.setattr(passes, "BLOCK", 32)
+    link = get_link((lambda x: 0.5 + np.arctan(x) / np.pi, lambda x: 1 / (np.pi * (1 + x * x))))
+    scores = np.append(0.1 * np.arange(8), 50.0)
+    left, right = np.zeros(96, dtype=int), np.arange(96) % 7 + 1
+    right[70] = 8
+    win, lose = np.zeros(96), np.ones(96)
+    win[70], lose[70] = 0.0, 1.0
+    left[70], right[70] = 8, 0  # a loss of the far better item
+    information, is_observed = passes.information_pass(left, right, win, lose, scores, 0.0, link)
+    eta = scores[left] - scores[right]
+    assert not is_observed
+    np.testing.assert_array_equal(information[64:], link.score(eta, win, lose)[1][64:])
+    observed = link.observed_information(eta, win, lose)
+    np.testing.assert_array_equal(information[:64], observed[:64])
+    assert observed[70] < 0 < information.min()
+
+
+def test_amounts_are_not_cut_to_whole_numbers():
+    rows = np.array([0, 1]), np.array([1, 0]), np.ones(2, dtype=np.int8)
+    with pytest.raises(TypeError, match="doubles"):
+        passes.add_tally(*rows, np.full(2, 0.5), np.zeros((2, 2), dtype=np.int32))
