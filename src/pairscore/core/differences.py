@@ -25,8 +25,8 @@ BINS_OF_OCTAVE = 128  # bins from x to 2 x, of which the fourth power is the err
 OCTAVES = 48  # below the largest difference; what is smaller is zero beside it
 DROPPED_BITS = 52 - 7  # of a double's 52 digits, all but those that tell 128 bins apart
 MANY = 1 << 18  # comparisons, from which on their distribution is quicker than they are
-N_BINS = 2 * OCTAVES * BINS_OF_OCTAVE + 1  # of either sign, and zero in the middle
-OUTCOMES = (-1, 0, 1)
+N_BINS = OCTAVES * BINS_OF_OCTAVE + 1  # of either sign, from zero
+KINDS = 6  # of an outcome, -1, 0 or 1, and a sign: 2 outcome + 2, and 1 more where x is negative
 AT_ONCE = 1 << 16  # comparisons at a time, beside which the bins are few
 
 
@@ -111,7 +111,7 @@ class Differences:
 
 @dataclass(frozen=True)
 class DifferenceSums(Sums):
-    """The distribution of differences: of losses, ties and wins (rows), in bins (columns).
+    """The distribution of differences: of each of the KINDS (rows), in bins of size (columns).
 
     ``amount`` in each bin, and the sums of amount x, amount x^2 and amount x^3.
     """
@@ -124,8 +124,7 @@ class DifferenceSums(Sums):
     @classmethod
     def zero(cls) -> "DifferenceSums":
         """Of no comparisons."""
-        shape = len(OUTCOMES), N_BINS
-        return cls(*(np.zeros(shape) for _ in range(4)))
+        return cls(*(np.zeros((KINDS, N_BINS)) for _ in range(4)))
 
     @classmethod
     def of_comparisons(
@@ -147,7 +146,7 @@ class DifferenceSums(Sums):
     ) -> None:
         """Add comparisons (M), in place; ``largest`` is that of all that are ever added."""
         place = _bins(x, largest)
-        place += N_BINS * (outcome.astype(np.int64) + 1)
+        place += N_BINS * (2 * outcome + 2 + (x < 0)).astype(np.int64)
         values = amount
         for total in (self.amount, self.first, self.second, self.third):
             total += np.bincount(place, values, total.size).reshape(total.shape)
@@ -155,10 +154,10 @@ class DifferenceSums(Sums):
 
     def points(self) -> Differences:
         """Two points of each bin, which stand for its comparisons."""
-        outcome, place = np.nonzero(self.amount)
-        amount = self.amount[outcome, place]
+        kind, place = np.nonzero(self.amount)
+        amount = self.amount[kind, place]
         mean, square, cube = (
-            total[outcome, place] / amount for total in (self.first, self.second, self.third)
+            total[kind, place] / amount for total in (self.first, self.second, self.third)
         )
         width = np.abs(mean) / BINS_OF_OCTAVE
         # no more than a bin allows: rounding errors must not move a point across zero
@@ -170,19 +169,16 @@ class DifferenceSums(Sums):
         share = np.divide(turn, reach, out=np.zeros_like(turn), where=reach > 0) / 2
         x = np.concatenate([mean + turn - reach, mean + turn + reach])
         amount = np.concatenate([(0.5 + share) * amount, (0.5 - share) * amount])
-        return Differences(x, np.tile(outcome - 1, 2), amount)
+        return Differences(x, np.tile(kind // 2 - 1, 2), amount)
 
 
 def _bins(x: np.ndarray, largest: float) -> np.ndarray:
-    """The bin of each difference (M): by its sign, and the leading bits of its size.
+    """The bin of the size of each difference (M): its leading bits.
 
     A positive floating-point number has its power of two and then its digits in its bits, so that
     the first bits, as a whole number, count bins of equal relative width.
     """
     size = np.abs(x).view(np.int64)
     size >>= DROPPED_BITS
-    size += OCTAVES * BINS_OF_OCTAVE - int(np.float64(largest).view(np.int64) >> DROPPED_BITS)
-    np.maximum(size, 0, out=size)
-    np.negative(size, out=size, where=x < 0)
-    size += N_BINS // 2
-    return size
+    size += N_BINS - 1 - int(np.float64(largest).view(np.int64) >> DROPPED_BITS)
+    return np.maximum(size, 0, out=size)

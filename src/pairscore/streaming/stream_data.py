@@ -319,7 +319,9 @@ class AlongTask:
             if self.distinct:
                 amount = times_amount((left != right).astype(float), amount)
             distribution.add(x, outcome, amount, self.largest)
-            tied += amount_where((outcome == 0) & (left != right), amount)
+            is_tie = outcome == 0
+            if is_tie.any():
+                tied += amount_where(is_tie & (left != right), amount)
             for rows in (slice(FEW), slice(FEW, None)):
                 if not wins.low < 0 < losses.high:  # else more of them change nothing
                     counted = meetings(left[rows], right[rows], some_amounts(amount, rows))
