@@ -199,7 +199,7 @@ class Checks:
         files = write(tmp_path, items, votes, group=1000)
         parquet.write_table(items, files[0], row_group_size=300)
         alone = fit_stream(*files, **asked, memory=1e6)
-        in_parts(monkeypatch, sample=200, partition_rows=2000)
+        in_parts(monkeypatch, sample=1500, partition_rows=2000)
         items_in_parts(monkeypatch, 300, 250, d)
         monkeypatch.setattr(predict, "KEPT_SCORES", 50)
         refuse_features(monkeypatch)
