@@ -286,6 +286,8 @@ def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     so; what the other comparisons determine is at their maximum.
     """
     start = first_guess(data, settings)
+    if settings.link.lapse > 0:
+        start = _maximum_without_slips(data, settings, start)
     optimum = maximum(data, settings, start)
     if not optimum.separated:
         return likelihood_estimate(
@@ -303,6 +305,16 @@ def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     return replace(
         estimate, determined=replace(estimate.determined, recession=recession), notes=notes
     )
+
+
+def _maximum_without_slips(data: FitData, settings: Settings, start: np.ndarray) -> np.ndarray:
+    """Where to start with slips, beside which the likelihood may have several maxima.
+
+    Of a stream, that of its sample; the ``start`` itself where there is none.
+    """
+    plain = replace(settings, link=settings.link.plain)
+    optimum = maximum(memory_of(data), plain, start)
+    return start if optimum.separated or not optimum.converged else optimum.theta
 
 
 def fit_separated(
