@@ -26,6 +26,8 @@ ThreeArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 FAR_OUT = 10.0 ** np.arange(1, 9)  # differences of scores at which a user's link is looked at
 NEARLY_ZERO = 1e-3  # a link's value far out
+LARGEST_DIFFERENCE = 1e3  # of scores, that odds are led back to
+BISECTIONS = 60  # from there to the last digit
 LARGEST_EXPONENT = 700.0  # whose exponential, and one over it, are numbers
 
 
@@ -72,6 +74,16 @@ class Link:
     def log_cdf(self, x: Any) -> np.ndarray:
         """Logarithm of :meth:`cdf`: of the probability of a win."""
         return np.log(np.maximum(self.cdf(x), np.finfo(float).tiny))
+
+    def inverse(self, odds: np.ndarray) -> np.ndarray:
+        """The difference x at which the logarithm of f(x)/f(-x) is this, by bisection."""
+        odds = np.asarray(odds, dtype=float)
+        low, high = np.full(odds.shape, -LARGEST_DIFFERENCE), np.full(odds.shape, LARGEST_DIFFERENCE)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            is_low = self.log_cdf(middle) - self.log_cdf(-middle) < odds
+            low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
+        return (low + high) / 2
 
     def ratio(self, x: Any) -> np.ndarray:
         """f'(x)/f(x), the derivative of :meth:`log_cdf`."""
@@ -147,6 +159,9 @@ class Logit(Link):
     def log_cdf(self, x: Any) -> np.ndarray:
         x = np.asarray(x, dtype=float)
         return np.minimum(x, 0.0) - np.log1p(np.exp(-np.abs(x)))  # five times as fast as log_expit
+
+    def inverse(self, odds: np.ndarray) -> np.ndarray:
+        return np.asarray(odds, dtype=float)
 
     def ratio(self, x: Any) -> np.ndarray:
         return _logistic(-np.asarray(x))

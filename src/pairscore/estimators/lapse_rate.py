@@ -28,11 +28,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pairscore.core.links import Link, with_lapse
+from pairscore.core.normal_average import averaged_probabilities
 from pairscore.core.roots import solve_falling
 from pairscore.core.sandwich import DyadicSums, PairContributions
 from pairscore.core.significance import interval_width
 from pairscore.core.sums import Sums
-from pairscore.core.ties import TieRule
+from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.errors import NotConvergedWarning
 from pairscore.estimators.agreement import differences_along, score_differences
 from pairscore.estimators.estimate import Estimate
@@ -48,12 +49,17 @@ PRIOR_ANSWERS = 10.0
 LARGEST_RATE = 0.49
 SCALES = (0.2, 5.0)  # of a score, relative to that of the fit, within which one is looked for
 ROUNDS = 30
-CLOSE = 1e-8  # of two rates in turn
+# Rates in turn end within CLOSE of each other; where items or judges have effects, whose sweeps end
+# before all digits are right, within ROUGHLY, a hundredth of an error of e.
+CLOSE, ROUGHLY = 1e-8, 1e-4
 STEPS = 100  # of Newton's method along a score
-STEP_OF_RATE = 0.05  # standard errors, by which e is moved for derivatives
+EXACT, ROUGH = 1e-13, 1e-4  # last step of scale and e: of the fit, and of drawn answers
+# standard errors, by which e is moved for derivatives, and where it is found roughly
+STEP_OF_RATE, LONG_STEP = 0.05, 0.5
 FIRST_GUESSES = (0.01, 0.05, 0.15)  # of e, to start from where it was zero
-N_BINS = 128  # of differences, for the test and the interval
-N_DRAWS = 999  # of answers without slips
+N_BINS = 96  # of differences, for the test and the interval
+N_DRAWS = 499  # of answers without slips
+END_LEVEL = 0.025  # of a test of one end of an interval
 TINY = float(np.finfo(float).tiny)
 
 
@@ -61,24 +67,27 @@ TINY = float(np.finfo(float).tiny)
 class LapseRate:
     """The share e of answers that are slips.
 
-    ``rate`` is e as it was given, or ``estimated`` with a 95 % interval, a standard error (NaN
-    where e = 0 is likeliest) and the p-value of e = 0.
+    ``rate`` is e as it was given, or ``estimated`` with a 95 % interval, a standard error (None
+    where e = 0 is likeliest) and the p-value of e = 0, where there are intervals.
     """
 
     rate: float = 0.0
     estimated: bool = False
-    low: float = float("nan")
-    high: float = float("nan")
-    std_error: float = float("nan")
-    p_value: float = float("nan")
+    low: float | None = None
+    high: float | None = None
+    std_error: float | None = None
+    p_value: float | None = None
 
     @property
     def in_words(self) -> str:
         """How many answers are slips; empty where nobody asked."""
         if not self.estimated:
             return f"{_of_100(self.rate)} of 100 answers, as given" if self.rate > 0 else ""
+        if self.low is None or self.high is None or self.p_value is None:
+            return f"about {_of_100(self.rate)} of 100 answers look like slips"
         ends = f"95 % interval {_of_100(self.low)} to {_of_100(self.high)}"
-        p = f"{'p < 0.001' if self.p_value <= 1 / (N_DRAWS + 1) else f'p = {self.p_value:.2g}'}"
+        smallest = 1 / (N_DRAWS + 1)
+        p = f"p <= {smallest:g}" if self.p_value <= smallest else f"p = {self.p_value:.2g}"
         if self.rate == 0:
             return f"none seen ({ends} of 100 answers)"
         return f"about {_of_100(self.rate)} of 100 answers look like slips ({ends}; {p})"
@@ -168,7 +177,7 @@ class Answers:
         expected[2] = expected[2] + of_prior
         return value, gradient, np.array(observed), np.array(expected)
 
-    def likeliest(self, rate: np.ndarray, free: bool = True) -> Along:
+    def likeliest(self, rate: np.ndarray, free: bool = True, close: float = EXACT) -> Along:
         """The likeliest scale and e (B) from a start; the scale alone unless e is ``free``."""
         rate = np.atleast_1d(np.asarray(rate, dtype=float))
         scale = np.ones_like(rate)
@@ -188,7 +197,7 @@ class Answers:
             observed = np.where(better, there[2], observed)
             expected = np.where(better, there[3], expected)
             length = np.where(better, np.minimum(2 * length, 1.0), length / 4)
-            if np.all(moved < 1e-13):
+            if np.all(moved < close):
                 break
         return Along(scale, rate, value)
 
@@ -244,16 +253,35 @@ def _newton_step(
 def answers_of(data: FitData, result: Estimate) -> Answers:
     """The decided answers along the score of an estimate, each as often as it counts."""
     settings = result.settings
+    rule = TieRule(settings.ties, settings.link)
     along = result.predictor.by_others
     if along is None:
         along = differences_along(data, result)
+        if rule.has_parameter:
+            law = OutcomeLaw(rule, result.effects.tie_parameter)
+            along = replace(along, x=difference_of_decided(law, along.x, None))
     win, lose = along.wins / data.weight_unit, (along.amount - along.wins) / data.weight_unit
     x = along.x
-    if TieRule(settings.ties, settings.link).has_parameter:
+    if rule.has_parameter:
         decided = along.outcome != 0
         x, win, lose = x[decided], win[decided], lose[decided]
     answers: Answers = Answers.of_differences(x, win, lose, settings.link)
     return answers
+
+
+def difference_of_decided(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray | None) -> np.ndarray:
+    """The difference (M) at which the link without slips has the chance of a decided comparison.
+
+    By its difference of scores ``eta`` (M), averaged over a normal variable of standard deviation
+    ``sd`` (M) where it is not known.
+    """
+    plain = replace(law, rule=law.rule.plain)
+    if sd is None:
+        loss, _, win = plain.probabilities(eta)
+    else:
+        loss, _, win = averaged_probabilities(plain, eta, sd)
+    odds = np.log(np.maximum(win, TINY)) - np.log(np.maximum(loss, TINY))
+    return plain.rule.link.inverse(odds)
 
 
 def fit_lapse(
@@ -284,6 +312,11 @@ def fit_lapse(
     return replace(result, lapse=lapse, notes=notes)
 
 
+def _has_sweeps(settings: Settings) -> bool:
+    """Whether items or judges have effects, perhaps."""
+    return settings.item_effects or settings.choose_item_effects or settings.judge_slopes
+
+
 def _at_rate(settings: Settings, rate: float) -> Settings:
     return replace(settings, link=with_lapse(settings.link, rate))
 
@@ -296,11 +329,12 @@ def _rate_in_rounds(
     Each round goes on by the secant of the last two.
     """
     rate, last = settings.link.lapse, None
+    close = ROUGHLY if _has_sweeps(settings) else CLOSE
     for _ in range(ROUNDS):
         answers = answers_of(data, fit(_at_rate(settings, rate)))
         found = float(answers.pulled(rate).near(rate).rate[0])
         gap = found - rate
-        if abs(gap) < CLOSE:
+        if abs(gap) < close:
             return found if found == 0 else rate, True
         following = found
         if last is not None and found > 0:
@@ -334,7 +368,8 @@ def _with_errors(
     """
     rate = result.settings.link.lapse
     usual = 1 / np.sqrt(max(answers.information(rate), TINY))
-    step = min(STEP_OF_RATE * usual, (LARGEST_RATE - rate) / 2, rate / 2)
+    by_errors = LONG_STEP if _has_sweeps(settings) else STEP_OF_RATE
+    step = min(by_errors * usual, (LARGEST_RATE - rate) / 2, rate / 2)
     moved = fit(_at_rate(settings, rate + step))
     of_moved = answers_of(data, moved)
     information = (answers.score(rate) - of_moved.score(rate + step)) / step
@@ -368,7 +403,7 @@ def _interval_and_test(
     at_best, top = float(best.rate[0]), float(best.value[0])
     stretch = wider
     if np.isfinite(variance):
-        stretch = max(variance * bins.information(rate), 0.1)
+        stretch = max(variance * bins.information(rate), 1.0)
     reach = 0.5 * interval_width(0.95, None) ** 2 * stretch
 
     def left(one: float) -> float:
@@ -381,7 +416,10 @@ def _interval_and_test(
     shift = rate - at_best  # of bins: next to nothing
     low, high = max(min(low + shift, rate), 0.0), max(min(high + shift, 0.5), rate)
     p = 1.0 if rate == 0 else p_of_no_slips(bins, wider)
-    return LapseRate(rate, True, low, high, float(np.sqrt(variance)), p)
+    if p > END_LEVEL:  # near zero the likelihood is steeper than that of a normal law
+        low = 0.0
+    error = float(np.sqrt(variance)) if np.isfinite(variance) else None
+    return LapseRate(rate, True, low, high, error, p)
 
 
 def p_of_no_slips(bins: Answers, wider: float) -> float:
@@ -394,8 +432,8 @@ def p_of_no_slips(bins: Answers, wider: float) -> float:
     rng = np.random.default_rng(0)
     right = rng.binomial(number, chance, size=(N_DRAWS, len(number)))
     drawn = replace(plain, right=right, wrong=number - right)
-    without = drawn.likeliest(np.zeros(N_DRAWS), free=False).value
-    found = [drawn.likeliest(np.full(N_DRAWS, one)).value for one in FIRST_GUESSES[:2]]
+    without = drawn.likeliest(np.zeros(N_DRAWS), free=False, close=ROUGH).value
+    found = [drawn.likeliest(np.full(N_DRAWS, e), close=ROUGH).value for e in FIRST_GUESSES[:2]]
     ratios = 2 * (np.max(found, axis=0) - without)
     return float(1 + np.count_nonzero(ratios >= ratio)) / (1 + N_DRAWS)
 

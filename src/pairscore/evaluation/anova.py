@@ -24,7 +24,7 @@ from pairscore.model.regression import RankRegression
 from pairscore.records import plain
 
 SAME_FEATURE = 1e-9  # of its standard deviation, by which means of one feature may differ
-SAME_SETTINGS = ("method", "link", "ties", "judge_slopes", "shrinkage")
+SAME_SETTINGS = ("method", "link", "lapse", "ties", "judge_slopes", "shrinkage")
 TOO_SMALL = (
     "Comparisons that share an item are not independent, so the p-value of the likelihood ratio is"
     " too small where features do not explain the items fully; go by Wald's test."

@@ -101,8 +101,14 @@ def fit_comparisons(
     used = used.with_relative_weights()
     with one_blas_thread:
         fit_data = TableData(used, settings.side_effect, has_items, start)
+        given = ridge is not None
         asked, ridge, notes = settings_of_data(fit_data, settings, item_groups, ridge, workers)
         result = fit_lapse(fit_data, asked, partial(estimate, fit_data))
+        if asked.choose_lapse and asked.choose_l2 and result.settings.link.lapse > 0 and not given:
+            # the ridge was chosen as if there were no slips
+            slips = replace(settings, link=result.settings.link)
+            asked, ridge, notes = settings_of_data(fit_data, slips, item_groups, None, workers)
+            result = fit_lapse(fit_data, asked, partial(estimate, fit_data))
         result = replace(result, notes=[*notes, *result.notes])
         fit = _keep(fit_data, result, ridge)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
