@@ -38,9 +38,8 @@ from pairscore.errors import NotConvergedWarning
 from pairscore.estimators.agreement import differences_along, score_differences
 from pairscore.estimators.estimate import Estimate
 from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.leverage import jackknife_of_items
 from pairscore.estimators.likelihood_errors import LikelihoodEquations, LikelihoodTerms
-from pairscore.estimators.pair_sums import NoSums, sum_equations
+from pairscore.estimators.pair_sums import NoSums, PairTask
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
 from pairscore.estimators.tile import Tile
@@ -59,6 +58,7 @@ STEP_OF_RATE, LONG_STEP = 0.05, 0.5
 FIRST_GUESSES = (0.01, 0.05, 0.15)  # of e, to start from where it was zero
 N_BINS = 96  # of differences, for the test and the interval
 N_DRAWS = 499  # of answers without slips
+LEAST_WIDER = 0.5  # estimate of a variance over that of independent answers
 END_LEVEL = 0.025  # of a test of one end of an interval
 TINY = float(np.finfo(float).tiny)
 
@@ -364,7 +364,7 @@ def _with_errors(
     answers: Answers,
 ) -> tuple[Estimate, float, float]:
     """The estimate with errors that allow for that of e, the variance of e, and how many times
-    that of independent answers it is.
+    that of independent answers along a known score it is.
     """
     rate = result.settings.link.lapse
     usual = 1 / np.sqrt(max(answers.information(rate), TINY))
@@ -376,9 +376,13 @@ def _with_errors(
     # at least a tenth of what would be known if only the scale were not
     information = max(information, 0.1 / usual**2)
     by_answers = information - answers.prior / (1 - rate) ** 2
-    meat = shared_meat(data, result, moved, step) / data.weight_unit**2
-    wider = max(meat / by_answers, 1.0) if by_answers > 0 and np.isfinite(meat) else 1.0
-    variance = (wider * by_answers + answers.prior / (1 - rate) ** 2) / information**2
+    meat, own = shared_meat(data, result, moved, step)
+    of_prior = answers.prior / (1 - rate) ** 2
+    seen = max(meat / data.weight_unit**2, by_answers) if np.isfinite(meat) else by_answers
+    variance = (seen + of_prior) / information**2
+    wider = max(meat / own, LEAST_WIDER) if own > 0 else 1.0
+    if _has_sweeps(settings):  # effects may take what slips explain
+        wider *= max(answers.information(rate) / information, 1.0)
     if result.covariance is None:
         return result, variance, wider
     D = (_parameters(moved) - _parameters(result)) / step
@@ -401,7 +405,7 @@ def _interval_and_test(
     bins = answers.in_bins()
     best = bins.near(rate)
     at_best, top = float(best.rate[0]), float(best.value[0])
-    stretch = wider
+    stretch = max(wider, 1.0)
     if np.isfinite(variance):
         stretch = max(variance * bins.information(rate), 1.0)
     reach = 0.5 * interval_width(0.95, None) ** 2 * stretch
@@ -441,25 +445,28 @@ def p_of_no_slips(bins: Answers, wider: float) -> float:
 # -- comparisons that share an item ----------------------------------------------------------------
 
 
-def shared_meat(data: FitData, result: Estimate, moved: Estimate, step: float) -> float:
-    """Variance of the score in e, all else allowed for, where comparisons share items.
+def shared_meat(
+    data: FitData, result: Estimate, moved: Estimate, step: float
+) -> tuple[float, float]:
+    """Variance of the score in e, all else allowed for, where comparisons share items; and what it
+    would be if each pair were independent of the others.
 
     The score of a comparison is d log p / de + (d log p / d eta) (d eta / de), with the derivative
-    of eta by two fits; NaN where items have effects, of which comparisons are independent.
+    of eta by two fits. NaN where items have effects, given which comparisons are independent.
     """
     settings = result.settings
     if result.effects.items is not None or settings.inference == "model":
-        return float("nan")
-    inflation = jackknife_of_items(data, settings)
+        return float("nan"), float("nan")
+    inflation = np.ones(len(data.tally.exposures))
     change = (moved.coef - result.coef) / step
     if not isinstance(data, TableData):
         of_side = ((moved.side_effect or 0.0) - (result.side_effect or 0.0)) / step
         theta = np.append(result.coef, [result.side_effect] * data.keep_sides).astype(float)
         inner = LikelihoodEquations.of_theta(data, theta, settings.link)
         equations = LapseEquations(inner, data.table.times(change), of_side)
-        meat = sum_equations(data, equations, len(change) + 1, inflation)[1]
-        assert meat is not None
-        return float(meat[-1, -1])
+        total = data.sum_pairs(PairTask(equations, len(change) + 1, inflation), "Intervals").meat
+        own = float(total.pairs[-2, -2])  # the last equation is the number of comparisons
+        return float(total.items[-2, -2]) - own, own
     votes = data.comparisons
     rule = TieRule(settings.ties, settings.link)
     eta = score_differences(data, result)
@@ -471,7 +478,7 @@ def shared_meat(data: FitData, result: Estimate, moved: Estimate, step: float) -
     u = votes.amount * u
     rows = votes.left != votes.right
     sums = DyadicSums.of_rows(votes.left[rows], votes.right[rows], u[rows, None], inflation)
-    return float(sums.meat(inflation)[0, 0])
+    return float(sums.meat(inflation)[0, 0]), float(sums.pair_meat[0, 0])
 
 
 def score_in_rate(
