@@ -35,7 +35,7 @@ def test_an_answer_against_a_large_difference_counts_next_to_nothing():
     assert pulls[-1] < 1e-10
     grid = np.linspace(-60, 0, 60_001)
     for slips, most in ((0.01, 2.54), (0.02, 2.01), (0.05, 1.34), (0.1, 0.88)):
-        # what docs/reference/methods.md says of the pull along a score
+        # what docs/explanation/methods.md says of the pull along a score
         assert np.abs(grid * Lapse(Logit(), slips).ratio(grid)).max() == pytest.approx(
             most, abs=0.005
         )

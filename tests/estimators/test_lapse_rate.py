@@ -173,7 +173,7 @@ def test_without_slips_the_fit_is_the_plain_one():
 def test_one_wrong_answer_pulls_by_a_bounded_amount():
     """The answer about the best and the worst item is turned. Without slips it pulls as hard as
     they are far apart; with them its pull along the score is at most 1.34 / information
-    (docs/reference/methods.md), and here next to nothing.
+    (docs/explanation/methods.md), and here next to nothing.
     """
     X, left, right, outcome, beta = study(7, slips=0.05, n=80, m=600, length=3.0)
     order = np.argsort(X[:80] @ beta)

@@ -287,10 +287,11 @@ def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     so; what the other comparisons determine is at their maximum.
     """
     start = first_guess(data, settings)
-    if settings.link.lapse > 0:
-        start = _maximum_without_slips(data, settings, start)
-    optimum = maximum(data, settings, start)
-    if settings.link.lapse > 0 and not optimum.separated and _runs_away(data, optimum.theta):
+    has_slips = settings.link.lapse > 0
+    optimum = _maximum_without_slips(data, settings, start) if has_slips else None
+    if optimum is None or not optimum.separated:
+        optimum = maximum(data, settings, start if optimum is None else optimum.theta)
+    if has_slips and not optimum.separated and _runs_away(data, optimum.theta):
         return _held_beside_slips(data, settings, start)
     if not optimum.separated:
         return likelihood_estimate(
@@ -310,14 +311,20 @@ def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     )
 
 
-def _maximum_without_slips(data: FitData, settings: Settings, start: np.ndarray) -> np.ndarray:
+def _maximum_without_slips(data: FitData, settings: Settings, start: np.ndarray) -> Optimum:
     """Where to start with slips, beside which the likelihood may have several maxima.
 
-    Of a stream, that of its sample; the ``start`` itself where there is none.
+    Of a stream, that of its sample; the ``start`` itself where there is none. Comparisons that are
+    separated are so with slips too.
     """
     plain = replace(settings, link=settings.link.plain)
     optimum = maximum(memory_of(data), plain, start)
-    return start if optimum.separated or not optimum.converged else optimum.theta
+    if optimum.separated and data.sample is not None:
+        without_ridge = np.where(optimum.ridge > 0, 0.0, optimum.theta)
+        optimum = replace(optimum, separated=separates(data, without_ridge))
+    if optimum.separated or optimum.converged:
+        return optimum
+    return replace(optimum, theta=start)
 
 
 def _runs_away(data: FitData, theta: np.ndarray) -> bool:
