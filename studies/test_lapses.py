@@ -122,7 +122,9 @@ def test_intervals_cover_the_rate_and_the_coefficients(cell, figures):
 def test_the_test_of_no_slips_has_its_size(cell, figures):
     p = np.array([one.p for one in studies(cell)])
     shares = [np.mean(p <= level) for level in (0.05, 0.1)]
-    figures(f"slips {cell}: size at 5 and 10 %", ".035 to .065", f"{shares[0]:.3f}, {shares[1]:.3f}")
+    figures(
+        f"slips {cell}: size at 5 and 10 %", ".035 to .065", f"{shares[0]:.3f}, {shares[1]:.3f}"
+    )
     assert shares[0] <= limits(0.065, N_STUDIES)[1]
     assert shares[1] >= limits(0.04, N_STUDIES)[0]
 
@@ -130,7 +132,9 @@ def test_the_test_of_no_slips_has_its_size(cell, figures):
 @pytest.mark.parametrize("cell", [one for one in CELLS if one.slips == 0], ids=str)
 def test_nothing_is_lost_where_nobody_slips(cell, figures):
     lost = np.array([one.lost for one in studies(cell)])
-    figures(f"slips {cell}: log-loss of new items less that without", "<= .0005", f"{lost.mean():.5f}")
+    figures(
+        f"slips {cell}: log-loss of new items less that without", "<= .0005", f"{lost.mean():.5f}"
+    )
     assert lost.mean() - 3.3 * lost.std() / np.sqrt(N_STUDIES) <= 0.0005
 
 

@@ -77,7 +77,7 @@ def test_rate_and_coefficients_are_found_beside_effects(settings):
 
 
 def test_abilities_may_have_slips():
-    items, votes = study(3, n=12)
+    _, votes = study(3, n=12)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         given = RankRegression(lapse=E).fit(None, votes)

@@ -72,7 +72,9 @@ def test_the_rate_and_the_coefficients_are_a_joint_maximum(link, f, kind):
         columns["count"] = amount.astype(int)
     if kind == "ties":
         outcome = np.where(rng.random(len(left)) < 0.1, 0, outcome)
-    model = RankRegression(link=link, lapse="auto").fit(X, votes_of(left, right, outcome, **columns))
+    model = RankRegression(link=link, lapse="auto").fit(
+        X, votes_of(left, right, outcome, **columns)
+    )
     expected, _ = joint_maximum(X[left] - X[right], outcome, amount, f)
     assert expected[-1] > 0.01
     np.testing.assert_allclose(model.lapse_.rate, expected[-1], atol=1e-6)
@@ -107,7 +109,10 @@ def test_errors_allow_for_that_of_the_rate():
     hessian = np.array(
         [
             [
-                loss(theta + a + b) - loss(theta + a - b) - loss(theta - a + b) + loss(theta - a - b)
+                loss(theta + a + b)
+                - loss(theta + a - b)
+                - loss(theta - a + b)
+                + loss(theta - a - b)
                 for b in E
             ]
             for a in E

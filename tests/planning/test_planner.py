@@ -644,7 +644,7 @@ def test_noise_of_slips_and_noise_of_closeness_have_different_plans():
     assert by_method["pooled"] > 1.05
     assert by_method["paired"] > 1.05
     assert by_method["mle"] < 1.0
-    assert "10 of them by slips" in str(plan(**asked, lapse=0.1))
+    assert "10 of them by slips" in plan_text(plan(**asked, lapse=0.1))
 
 
 def test_slips_are_part_of_the_noise():

@@ -665,7 +665,9 @@ def test_slips_are_a_part_of_the_noise_that_far_pairs_have_too():
         (0.08 + 0.84 * expit(-np.abs(law.slope * ahead[far])).mean(), far.sum(), wrong[far].mean()),
     ):
         # items are shared, which makes the first share vary more
-        assert seen == pytest.approx(share, abs=5 * np.sqrt(share / number) + 0.012 * (share > 0.15))
+        assert seen == pytest.approx(
+            share, abs=5 * np.sqrt(share / number) + 0.012 * (share > 0.15)
+        )
     assert wrong[far].mean() > 0.05
     assert "lapse=0.08" in repr(law)
     with pytest.raises(PairscoreError, match="slips"):

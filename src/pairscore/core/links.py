@@ -78,7 +78,10 @@ class Link:
     def inverse(self, odds: np.ndarray) -> np.ndarray:
         """The difference x at which the logarithm of f(x)/f(-x) is this, by bisection."""
         odds = np.asarray(odds, dtype=float)
-        low, high = np.full(odds.shape, -LARGEST_DIFFERENCE), np.full(odds.shape, LARGEST_DIFFERENCE)
+        low, high = (
+            np.full(odds.shape, -LARGEST_DIFFERENCE),
+            np.full(odds.shape, LARGEST_DIFFERENCE),
+        )
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
             is_low = self.log_cdf(middle) - self.log_cdf(-middle) < odds

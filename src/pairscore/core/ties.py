@@ -303,9 +303,9 @@ class OutcomeLaw:
     def difference_at_odds(self, odds: float) -> float:
         """The difference of scores at which left wins ``odds`` times as often as right does.
 
-        Of decided comparisons under the logit link, slips left out. With x = exp(scale eta), the odds are x under
-        three of the rules, and (1 + T x) / (1 + T / x) under Rao and Kupper's, T = exp(t), of which
-        x is a root.
+        Of decided comparisons under the logit link, slips left out. With x = exp(scale eta), the
+        odds are x under three of the rules, and (1 + T x) / (1 + T / x) under Rao and Kupper's,
+        T = exp(t), of which x is a root.
         """
         assert self.rule.link.plain.is_logistic
         x = odds

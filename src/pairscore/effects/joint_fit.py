@@ -178,7 +178,9 @@ def _estimate(data: TableData, settings: Settings, joint: JointFit) -> Estimate:
         predictor=LinearPredictor(
             comparison_scores(scores, data.comparisons, effects, judges),
             decided_scale=scale,
-            by_others=differences_by_others(post, prepared.rows.amount) if settings.choose_lapse else None,
+            by_others=differences_by_others(post, prepared.rows.amount)
+            if settings.choose_lapse
+            else None,
         ),
         effects=EffectEstimates(
             of_comparisons=effects if prepared.names else None,
@@ -329,7 +331,8 @@ def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
 def differences_by_others(post: Posterior, amount: np.ndarray) -> Differences | None:
     """Of every row, the difference whose chances are those that all others predict.
 
-    ``amount`` (M) is how many comparisons each row stands for. None where effects are at the maximum of the likelihood, and not averaged over.
+    ``amount`` (M) is how many comparisons each row stands for. None where effects are at the
+    maximum of the likelihood, and not averaged over.
     """
     if not post.averaged:
         return None

@@ -284,9 +284,7 @@ def difference_of_decided(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray | Non
     return plain.rule.link.inverse(odds)
 
 
-def fit_lapse(
-    data: FitData, settings: Settings, fit: Callable[[Settings], Estimate]
-) -> Estimate:
+def fit_lapse(data: FitData, settings: Settings, fit: Callable[[Settings], Estimate]) -> Estimate:
     """The fit with the lapse rate that the settings give, or with the likeliest.
 
     ``fit`` makes an estimate of the same data with other settings.
@@ -396,9 +394,7 @@ def _with_errors(
     return replace(result, covariance=covariance, effects=effects), variance, wider
 
 
-def _interval_and_test(
-    answers: Answers, rate: float, variance: float, wider: float
-) -> LapseRate:
+def _interval_and_test(answers: Answers, rate: float, variance: float, wider: float) -> LapseRate:
     """A 95 % interval by the likelihood along the score, brought to the ``variance`` of e, and the
     p-value of e = 0.
     """
