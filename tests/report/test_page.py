@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from pairscore import Comparisons, RankRegression
+from pairscore import RankRegression
 from pairscore.cli.commands import main
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.settings import Wording
@@ -588,9 +588,8 @@ def test_the_page_says_how_many_answers_look_like_slips():
     rng = np.random.default_rng(0)
     turned = np.where(votes["winner"] == "left", "right", "left")
     votes["winner"] = np.where(rng.random(2500) < 0.1, turned, votes["winner"])
-    data = Comparisons.from_frames(items, votes)[0]
-    model = RankRegression(lapse="auto").fit(data, data.outcome)
-    text = text_of(report_html(report_facts(model, data))).replace("\u00a0", " ")
+    model = RankRegression(lapse="auto").fit(items, votes)
+    text = text_of(report_html(report_facts(model, items, votes))).replace("\u00a0", " ")
     assert f"bout {100 * model.lapse_.rate:.2g} of 100 answers look like slips" in text
-    plain = RankRegression().fit(data, data.outcome)
-    assert "slips" not in text_of(report_html(report_facts(plain, data)))
+    plain = RankRegression().fit(items, votes)
+    assert "slips" not in text_of(report_html(report_facts(plain, items, votes)))

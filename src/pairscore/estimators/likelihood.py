@@ -319,9 +319,8 @@ def _maximum_without_slips(data: FitData, settings: Settings, start: np.ndarray)
     """
     plain = replace(settings, link=settings.link.plain)
     optimum = maximum(memory_of(data), plain, start)
-    if optimum.separated and data.sample is not None:
-        without_ridge = np.where(optimum.ridge > 0, 0.0, optimum.theta)
-        optimum = replace(optimum, separated=separates(data, without_ridge))
+    if optimum.separated and data.sample is not None:  # and perhaps all are
+        optimum = maximum(data, plain, start)
     if optimum.separated or optimum.converged:
         return optimum
     return replace(optimum, theta=start)
