@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-SMALLEST_RTOL = 4 * float(np.finfo(float).eps)  # closer, rounding decides
+SMALLEST_RTOL = 4 * float(np.finfo(float).eps)  # that brentq takes
 Number = TypeVar("Number", int, float)
 Curve = Callable[[float], float]
 
@@ -25,8 +25,7 @@ def solve_falling(
 ) -> float:
     """Find x with function(x) = 0, for a function that falls in x.
 
-    By Brent's method (1973, chapter 4), after the bracket has been widened as far as needed.
-    SciPy's ``brentq`` makes as many calls, and takes a tenth of a second to import.
+    By Brent's method (SciPy's ``brentq``), after the bracket has been widened as far as needed.
 
     Parameters
     ----------
@@ -63,54 +62,9 @@ def solve_falling(
         low, high = high, min(high + 2 * (high - low), highest)
     if function(high) == 0:
         return high
-    return _root_between(function, low, high, xtol, max(rtol, SMALLEST_RTOL))
+    from scipy.optimize import brentq  # takes a tenth of a second to import
 
-
-def _root_between(function: Curve, low: float, high: float, xtol: float, rtol: float) -> float:
-    """Brent's method: a root between two points at which the function has opposite signs.
-
-    A step goes where an inverse quadratic through the last three points (a secant through two) is
-    zero, and to the middle of the bracket where that shrinks too little.
-    """
-    before = opposite = low
-    last = high  # the bracket is from ``last`` to ``opposite``
-    f_before = f_opposite = function(low)
-    f_last = function(high)
-    step = step_before = last - before
-    while True:
-        if abs(f_opposite) < abs(f_last):  # ``last`` is the best point
-            before, last, opposite = last, opposite, last
-            f_before, f_last, f_opposite = f_last, f_opposite, f_last
-        tolerance = 0.5 * (xtol + rtol * abs(last))
-        half = 0.5 * (opposite - last)
-        if f_last == 0 or abs(half) < tolerance:
-            return float(last)
-        tried = np.inf
-        if abs(step_before) > tolerance and abs(f_last) < abs(f_before):
-            tried = _zero_step(before, last, opposite, f_before, f_last, f_opposite)
-        is_good = 2 * abs(tried) < min(abs(step_before), 3 * abs(half) - tolerance)
-        step_before = step if is_good else half
-        step = tried if is_good else half
-        before = last
-        f_before = f_last
-        last += step if abs(step) > tolerance else np.copysign(tolerance, half)
-        f_last = function(last)
-        if (f_last > 0) != (f_before > 0):
-            opposite = before
-            f_opposite = f_before
-            step = step_before = last - before
-
-
-def _zero_step(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
-    """From b to the zero of the secant through a and b, or of the inverse quadratic with c."""
-    size = max(abs(fa), abs(fb), abs(fc))  # products of values that are huge would overflow
-    fa, fb, fc = fa / size, fb / size, fc / size
-    if a == c:
-        return -fb * (b - a) / (fb - fa)
-    slope_a = (fa - fb) / (a - b)
-    slope_c = (fc - fb) / (c - b)
-    fall = slope_c * slope_a * (fc - fa)
-    return -fb * (fc * slope_c - fa * slope_a) / fall if fall else np.inf
+    return float(brentq(function, low, high, xtol=xtol, rtol=max(rtol, SMALLEST_RTOL)))
 
 
 def bisect(
