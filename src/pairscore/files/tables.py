@@ -294,12 +294,8 @@ class OpenFiles:
     def refuse_unused(self) -> None:
         """Refuse what was said of how files are written, and is true of none of them."""
         tables = [*self._tables.values()]
-        for name, where in SAID_OF_TEXT.items():
-            said = {str(value): None for table in tables for value in table.said(name)}
-            if said and not any(table.has(name) for table in tables):
-                raise PairscoreError(
-                    Setting(name) + f" is {first_few(map(repr, said))}, and {where}", "leave it out"
-                )
+        readings = (table.reading for table in tables)
+        refuse_unused(readings, lambda name: any(table.has(name) for table in tables))
 
     @cached_property
     def database(self) -> Any:
@@ -383,12 +379,33 @@ def stored_table(
 class TextReading:
     """How a CSV file or a sheet is read, as far as the user has said it."""
 
-    delimiter: str | None
-    encoding: str | None
-    decimal: str | None
-    na: tuple[str, ...]
-    sheet: str | None
-    for_all_files: bool
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    na: tuple[str, ...] = ()
+    sheet: str | None = None
+    for_all_files: bool = True
+
+    def delimiter_of(self, opened: OpenFile) -> str | None:
+        """The named delimiter, unless it was named for all files and is not in this one."""
+        return shared_delimiter(opened, self.delimiter) if self.for_all_files else self.delimiter
+
+    def said(self, name: str) -> Collection[str]:
+        """What the user says of a file; not what earlier files had."""
+        value = getattr(self, name)
+        values = value if isinstance(value, tuple) else (value,)
+        return [one for one in values if one is not None and not isinstance(one, Kept | Unsaid)]
+
+
+def refuse_unused(readings: Iterable[TextReading], has: Callable[[str], bool]) -> None:
+    """Refuse what was said of how files are written, and none of them ``has``."""
+    readings = [*readings]
+    for name, where in SAID_OF_TEXT.items():
+        said = {str(value): None for reading in readings for value in reading.said(name)}
+        if said and not has(name):
+            raise PairscoreError(
+                Setting(name) + f" is {first_few(map(repr, said))}, and {where}", "leave it out"
+            )
 
 
 @dataclass(frozen=True)
@@ -464,12 +481,6 @@ class TableFile:
         self.loaded: LoadedFile | None = None
         self.text_notes: list[Piece] = []
 
-    def said(self, name: str) -> Collection[str]:
-        """What the user says of how the file is written; not what earlier files had."""
-        value = getattr(self.reading, name)
-        values = value if isinstance(value, tuple) else (value,)
-        return [one for one in values if one is not None and not isinstance(one, Kept | Unsaid)]
-
     def has(self, name: str) -> bool:
         """Whether the file has such a thing as what was said of it."""
         if name == "delimiter":
@@ -536,8 +547,7 @@ class TableFile:
 
     @cached_property
     def _delimiter(self) -> str | None:
-        named = self.reading.delimiter
-        return shared_delimiter(self._text, named) if self.reading.for_all_files else named
+        return self.reading.delimiter_of(self._text)
 
     def _sheet(self, identifiers: Collection[str]) -> Sheet:
         book = self.files.workbook(self.path)
