@@ -35,7 +35,7 @@ from pairscore.files.source import (
     refuse_no_table,
 )
 from pairscore.files.tables import TextReading
-from pairscore.files.tidy import HEAD
+from pairscore.files.titles_and_totals import HEAD
 from pairscore.passwords import without_password
 
 if TYPE_CHECKING:
