@@ -274,7 +274,8 @@ def test_what_is_written_is_read(table, kind, tmp_path):
     write_table(table, path)
     if not next(iter(table.values())) and kind == "jsonl":
         return  # no rows, so no line says what the columns are
-    read = read_table(path, delimiter="tab" if kind == "tsv" else ",")
+    delimiter = {"tsv": "tab", "csv": ","}.get(kind)
+    read = read_table(path, delimiter=delimiter)
     assert read.columns == list(table)
     for name, values in table.items():
         if any(isinstance(value, str) and value for value in values):
