@@ -622,6 +622,14 @@ def _meant(entries: Collection[Any]) -> Text:
     )
 
 
+class CodesUnclearError(PairscoreError):
+    """The meaning of ``codes`` of winners is asked for; ``?`` stands for an unknown one."""
+
+    def __init__(self, problem: Piece, remedy: Piece, codes: Mapping[Any, str]):
+        super().__init__(problem, remedy)
+        self.codes = dict(codes)
+
+
 @dataclass(frozen=True)
 class WhoWon:
     """A column that says who won, or who lost, and what its entries mean.
@@ -702,13 +710,14 @@ class WhoWon:
             return
         shown = (("blank" if e is None else repr(e), n) for e, n in counts.most_common())
         found = first_few((f"{entry} ({n})" for entry, n in shown), MOST_CODES)
-        codes = unexplained_codes([entry for entry, _ in counts.most_common()], self.codes)
+        codes = unexplained_codes(sorted(counts, key=str), self.codes)
         verb = "won" if self.role == "winner" else "lost"
-        raise PairscoreError(
+        raise CodesUnclearError(
             f"the {self.role} is neither side in {len(entries)} of"
             f" {plural(len(self.column), 'comparison')}: {found}",
             f"say for each which side {verb} (left, right, tie, or skip to leave its rows out), in"
             " place of each question mark in " + Setting("winner_codes", codes),
+            codes,
         )
 
     def refuse_possible_codes(self) -> None:

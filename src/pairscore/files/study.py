@@ -23,7 +23,7 @@ from pairscore.data.find_ids import (
 from pairscore.data.items import Items, plain_id
 from pairscore.data.recipe import Recipe
 from pairscore.data.tables import Columns
-from pairscore.data.votes import Votes
+from pairscore.data.votes import CodesUnclearError, Votes
 from pairscore.display import first_few, plural
 from pairscore.errors import BadEntriesError, EmptyColumnsError, PairscoreError
 from pairscore.files.bad_rows import BadFilesError, SeveralFaultsError, all_faults, locate_faults
@@ -54,7 +54,9 @@ from pairscore.files.tables import (
     once,
     warn_of,
 )
-from pairscore.messages import Piece, Setting
+from pairscore.messages import Piece, Setting, join
+
+ANSWERS = ("left", "right", "winner", "loser", "winner_codes")  # in the order of a command
 
 BY_ROW = "the items have no column 'id': they are known by row number, from 0 to"
 
@@ -154,9 +156,24 @@ def read_study(items_file: Any, votes_file: Any, **settings: Any) -> StudyInput:
             return study
         if not also:
             raise refusal
+        remedy = _in_one_line([refusal, *also])
         if isinstance(refusal, BadFilesError):
-            raise BadFilesError(refusal.errors, [*refusal.also, *also]) from None
-        raise SeveralFaultsError([refusal], also) from None
+            raise BadFilesError(refusal.errors, [*refusal.also, *also], remedy) from None
+        raise SeveralFaultsError([refusal], also, remedy) from None
+
+
+def _in_one_line(faults: Sequence[PairscoreError]) -> Piece:
+    """What several questions ask for, in one line to copy; nothing where one alone does."""
+    asked: dict[str, Any] = {}
+    for fault in faults:
+        if isinstance(fault, ColumnsUnclearError):
+            asked |= fault.likely
+        if isinstance(fault, CodesUnclearError):
+            asked["winner_codes"] = fault.codes
+    if len(asked) < 2 or len(faults) < 2:
+        return ""
+    answers = [Setting(name, asked[name]) for name in sorted(asked, key=ANSWERS.index)]
+    return "In one line, to be corrected where it is otherwise: " + join(" ", answers)
 
 
 def _in_short(error: PairscoreError) -> list[PairscoreError]:
