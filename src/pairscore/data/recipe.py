@@ -35,6 +35,7 @@ from pairscore.data.tables import (
     as_frame,
     backend_of,
     column_of,
+    distinct,
     ids_of,
     list_lengths,
     look_up,
@@ -57,6 +58,7 @@ from pairscore.errors import (
 from pairscore.messages import Piece, Setting, Text, either
 
 MAX_LEVELS = 1000
+MOST_WORDS = 5  # that may stand for missing values in a column of numbers
 NO_LEVEL = -1
 UNKNOWN_LEVEL = -2
 LIST_SETTINGS = {"features", "exclude", "categorical", "squares", "interactions"}
@@ -390,9 +392,13 @@ def numeric_column(table: Columns, name: str) -> np.ndarray:
         example = next((value for value in table[name] if value is not None), None)
         if example is None:  # in every row
             return np.full(len(table), np.nan)
+        remedies: list[Piece] = ["make it numbers", "use " + Setting("categorical") + " in the fit"]
+        entries = distinct(table.get_column(name)).tolist()
+        words = [entry for entry in entries if _number_in(entry) is None]
+        if table.from_file and len(words) <= MOST_WORDS and len(words) < len(entries):
+            remedies.append("if words mean that a value is missing, give " + Setting("na", words))
         raise PairscoreError(
-            f"the column {name!r} of the item table is text (such as {example!r})",
-            ["make it numbers", "use " + Setting("categorical") + " in the fit"],
+            f"the column {name!r} of the item table is text (such as {example!r})", remedies
         )
     return table[name]
 
