@@ -182,6 +182,16 @@ def test_links_are_given_by_name_or_as_functions(link, f):
     assert f(fit(None, wins, link=link).difference("a", "b").difference) == pytest.approx(0.75)
 
 
+@shows("links")
+def test_slips_are_estimated():
+    items, votes = draw()
+    winner = votes["winner"].copy()
+    winner[::20] = np.where(winner[::20] == "left", "right", "left")
+    wrong = votes | {"winner": winner}
+    assert fit(items, wrong, lapse="auto").lapse_.rate == pytest.approx(0.05, abs=0.05)
+    assert fit(items, wrong, lapse=0.05).coef_[0] > fit(items, wrong).coef_[0]
+
+
 @shows("ridge")
 def test_a_ridge_is_given_or_chosen():
     items, votes = draw()

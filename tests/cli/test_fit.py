@@ -795,3 +795,22 @@ def test_auto_keeps_a_column_that_was_asked_for_whatever_signs_its_name_has(tmp_
     done = run("fit", *files, "--auto")
     assert "left out, because all items have the same" in done.stderr
     assert load(tmp_path / "model.npz").feature_names_in_.tolist() == ["mass"]
+
+
+def test_slips_are_given_or_estimated(files):
+    folder, items, votes = files
+    shown = run("fit items.csv votes.csv --lapse auto -o m.npz").stdout
+    assert "slips" in shown
+    record = json.loads(run("fit items.csv votes.csv --lapse 0.03 -o m.npz --json").stdout)
+    assert record["lapse"] == {
+        "rate": 0.03,
+        "estimated": False,
+        **dict.fromkeys(("low", "high", "std_error", "p_value")),
+    }
+    given = RankRegression(lapse=0.03).fit(items, votes)
+    np.testing.assert_allclose(load(folder / "m.npz").coef_, given.coef_, atol=1e-8)
+    assert load(folder / "m.npz").lapse_ == given.lapse_
+    run("fit items.csv votes.csv --lapse 0.03 --stream -o s.npz")
+    np.testing.assert_allclose(load(folder / "s.npz").coef_, given.coef_, atol=1e-6)
+    refused = run("fit items.csv votes.csv --lapse 0.7 -o m.npz", code=2)
+    assert "--lapse is 0.7" in refused.stderr

@@ -110,9 +110,23 @@ def test_more_features_than_items_start_with_a_ridge():
     assert choice.trials[1].kept
 
 
+def test_slips_are_found_where_there_are_some():
+    data = draw(4, n=200, m=4000, d=2)
+    rng = np.random.default_rng(0)
+    X = 3 * data.items.values
+    eta = X @ np.ones(2) / 2
+    p = 1 / (1 + np.exp(-(eta[data.left] - eta[data.right])))
+    outcome = np.where(rng.random(4000) < 0.07 + 0.86 * p, 1, -1)
+    choice = quietly(Comparisons(X, data.left, data.right, outcome))
+    assert choice.settings["lapse"] == "auto"
+    assert choice.model.lapse_.rate == pytest.approx(0.07, abs=0.03)
+    few = quietly(draw(4, m=300))
+    assert ("lapse",) not in {trial.added for trial in few.trials}
+
+
 def test_settings_that_are_given_are_not_tried():
     data = draw(3, side=1.0, tie=0.2)
-    choice = quietly(data, side_effect=False, ties="drop", item_effects=False)
+    choice = quietly(data, side_effect=False, ties="drop", item_effects=False, lapse=0.0)
     assert {trial.added for trial in choice.trials} <= {(), ("l2",)}
     assert choice.model.ties == "drop"
     assert "ties" not in choice.settings

@@ -109,6 +109,8 @@ MODELS = {
         np.array([0, 1], dtype=np.int8)
     ),
     "differences with true and false": lambda: fitted_to_differences([False, True]),
+    "slips": lambda: fitted(lapse="auto"),
+    "slips that are given": lambda: fitted(lapse=0.1, link="probit"),
     "a link of one's own": lambda: fitted(link=(cauchit, cauchit_slope)),
 }
 model_of = cache(lambda name: MODELS[name]())

@@ -626,3 +626,24 @@ def test_a_notebook_shows_why_a_method_has_no_study():
     assert refusals
     page = study._repr_html_()
     assert all(refusal.replace("'", "&#x27;") in page for refusal in refusals)
+
+
+def test_noise_of_slips_and_noise_of_closeness_have_different_plans():
+    asked = {"n_features": 10, "noise": 0.2, "n_items": 500, "n_comparisons": 5000}
+    by_method = {}
+    for method in ("mle", "pooled", "paired"):
+        plain, slips = (plan(**asked, lapse=lapse, method=method) for lapse in (0.0, 0.1))
+        assert plain.noise == pytest.approx(slips.noise)
+        by_method[method] = slips.error.angle / plain.error.angle
+    # slips blur all pairs, and closed forms more than a likelihood that knows of them
+    assert by_method["pooled"] > 1.05
+    assert by_method["paired"] > 1.05
+    assert by_method["mle"] < 1.0
+    assert "10 of them by slips" in plan_text(plan(**asked, lapse=0.1))
+
+
+def test_slips_are_part_of_the_noise():
+    with pytest.raises(PairscoreError, match=r"0.1 of them are slips already"):
+        plan(n_features=3, noise=0.1, lapse=0.1, n_items=50, n_comparisons=500)
+    with pytest.raises(PairscoreError, match="lapse"):
+        plan(n_features=3, noise=0.1, lapse=0.7, n_items=50, n_comparisons=500)

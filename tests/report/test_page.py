@@ -581,3 +581,15 @@ def test_an_end_that_nobody_named_is_first_or_last(ends, title):
     """ "The 12 worst and the 12 lowest" stood over the items where only the top was named."""
     facts = replace(facts_of(*draw_study(30, 200)), wording=Wording(**ends))
     assert title in text_of(report_html(facts))
+
+
+def test_the_page_says_how_many_answers_look_like_slips():
+    items, votes = draw_study(60, 2500, d=1, seed=5)
+    rng = np.random.default_rng(0)
+    turned = np.where(votes["winner"] == "left", "right", "left")
+    votes["winner"] = np.where(rng.random(2500) < 0.1, turned, votes["winner"])
+    model = RankRegression(lapse="auto").fit(items, votes)
+    text = text_of(report_html(report_facts(model, items, votes))).replace("\u00a0", " ")
+    assert f"bout {100 * model.lapse_.rate:.2g} of 100 answers look like slips" in text
+    plain = RankRegression().fit(items, votes)
+    assert "look like slips" not in text_of(report_html(report_facts(plain, items, votes)))

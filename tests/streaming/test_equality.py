@@ -83,6 +83,8 @@ def settings_of(rng, name):
     }
     if settings["method"] != "mle" and rng.random() < 0.2:
         settings["shrinkage"] = 0.3
+    if rng.random() < 0.3:
+        settings["lapse"] = [0.04, "auto"][rng.integers(2)]
     return settings
 
 
@@ -130,6 +132,7 @@ def assert_equal(parts, whole):
     if whole.likelihood_.value is not None:
         assert parts.likelihood_.value == pytest.approx(whole.likelihood_.value, rel=1e-9)
         assert parts.likelihood_.n_parameters == whole.likelihood_.n_parameters
+    assert parts.lapse_.rate == pytest.approx(whole.lapse_.rate, abs=1e-7)
     if whole.pairing_ is not None:
         ours, theirs = (list(vars(model.pairing_).values()) for model in (parts, whole))
         np.testing.assert_allclose(ours, theirs, rtol=RELATIVE, atol=1e-9)

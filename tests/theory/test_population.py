@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.special import expit
 from scipy.stats import ks_2samp, norm, wishart
 
 from pairscore import Comparisons, PairscoreError, Population, RankRegression
@@ -20,6 +21,7 @@ from pairscore.theory.integrals import (
     kappa,
     spread_for_noise,
 )
+from pairscore.theory.predicted_error import predict_error
 
 LEVEL = 1e-6  # chance that a right program fails a test, over all of its comparisons
 METHODS = ["split", "pooled", "paired", "mle"]
@@ -648,3 +650,39 @@ def test_turning_takes_the_first_axis_to_the_direction(first):
     )
     matrix = np.array([reflect_first_axis(axis, direction) for axis in np.eye(3)])
     np.testing.assert_allclose(matrix @ matrix.T, np.eye(3), atol=1e-14)
+
+
+def test_slips_are_a_part_of_the_noise_that_far_pairs_have_too():
+    law = Population(4, noise=0.2, lapse=0.08, rng=0)
+    plain = Population(4, noise=0.2, rng=0)
+    assert law.slope > plain.slope
+    X, votes = law.draw(400, 40_000, rng=1, second_half=False, self_pairs=False)
+    ahead = (X[votes.left] - X[votes.right]) @ law.beta
+    wrong = np.sign(ahead) != votes.outcome
+    far = np.abs(law.slope * ahead) > 5
+    for share, number, seen in (
+        (0.2, len(wrong), wrong.mean()),
+        (0.08 + 0.84 * expit(-np.abs(law.slope * ahead[far])).mean(), far.sum(), wrong[far].mean()),
+    ):
+        # items are shared, which makes the first share vary more
+        assert seen == pytest.approx(
+            share, abs=5 * np.sqrt(share / number) + 0.012 * (share > 0.15)
+        )
+    assert wrong[far].mean() > 0.05
+    assert "lapse=0.08" in repr(law)
+    with pytest.raises(PairscoreError, match="slips"):
+        Population(4, noise=0.05, lapse=0.08, rng=0)
+
+
+@pytest.mark.parametrize("method", ["mle", "paired"])
+def test_the_error_with_slips_is_that_of_simulated_studies(method):
+    law = Population(6, noise=0.25, lapse=0.1, rng=0)
+    expected = predict_error(law, 300, 4000, method)
+    lapse = 0.1 if method == "mle" else 0.0
+    angles = []
+    for seed in range(40):
+        X, votes = law.draw(300, 4000, rng=seed, second_half=False, self_pairs=False)
+        model = RankRegression(method, lapse=lapse, inference=None).fit(X, votes)
+        angles.append(angle(model.coef_, law.beta))
+    error = np.std(angles) / np.sqrt(40)
+    assert np.mean(angles) == pytest.approx(expected.angle, abs=4 * error + 0.05 * expected.angle)

@@ -93,6 +93,13 @@ MODEL_OPTIONS = section(
         callback=lambda ctx, param, text: number_or_word(text),
         help="A number; auto: best for new items; auto-known: for known items.",
     ),
+    option(
+        "--lapse",
+        metavar="SHARE",
+        default="0",
+        callback=lambda ctx, param, text: number_or_word(text),
+        help="Share of answers that are slips, such as 0.05; auto: estimate it.",
+    ),
     option("--group", metavar="NAME", help="Column of ITEMS: hold out its groups together."),
     flag_or("--side-effect", "judges", "Advantage of the left side; judges: for each judge."),
     flag_or(
@@ -286,6 +293,7 @@ def model_settings(given: dict[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in names} | {
         "item_effects": yes_or_word(given["item_effects"]),
         "l2": given["l2"],
+        "lapse": given["lapse"],
         "side_effect": yes_or_word(given["side_effect"]),
         "context": given["context"] or None,
         "inference": None if given["inference"] == NO_INFERENCE else given["inference"],

@@ -118,6 +118,7 @@ def fit_in_parts(
             **settings,
             side_effect=given["side_effect"] == "yes",
             l2=given["l2"],
+            lapse=given["lapse"],
             memory=given["memory"] or STREAM_MEMORY,
             n_jobs=given["n_jobs"],
             engine=given["engine"],

@@ -57,6 +57,12 @@ PLAN_OPTIONS = (
             " give a table.",
         ),
         option(
+            "--lapse",
+            type=SHARE,
+            metavar="SHARE",
+            help="How much of the noise is slips, however far apart two items are.  [default: 0]",
+        ),
+        option(
             "--items-file",
             type=FILE,
             metavar="FILE",

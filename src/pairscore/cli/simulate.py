@@ -20,6 +20,12 @@ from pairscore.errors import PairscoreError
 @option(
     "--noise", type=SHARE, help="Share of comparisons that contradict the scores.  [default: 0.2]"
 )
+@option(
+    "--lapse",
+    type=SHARE,
+    default=0.0,
+    help="How much of the noise is slips, however far apart two items are.",
+)
 @option("--judge-noise", help="For several judges: the noise of each, such as 0.1,0.2,0.4.")
 @option(
     "--min-eigenvalue",

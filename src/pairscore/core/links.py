@@ -6,6 +6,8 @@ P(left wins) = f(beta'(x_left - x_right)).
     logit     f(x) = 1 / (1 + exp(-x))   Bradley and Terry (1952)
     probit    f(x) = Phi(x)              Thurstone (1927), case V
 
+Where a share e of the answers are slips, p(x) = e + (1 - 2e) f(x) is a link again (:class:`Lapse`).
+
 The paper prints (1 + erf(x))/2 for probit, which has variance 1/2; Phi here has variance 1.
 """
 
@@ -24,6 +26,8 @@ ThreeArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 FAR_OUT = 10.0 ** np.arange(1, 9)  # differences of scores at which a user's link is looked at
 NEARLY_ZERO = 1e-3  # a link's value far out
+LARGEST_DIFFERENCE = 1e3  # of scores, that odds are led back to
+BISECTIONS = 60  # from there to the last digit
 LARGEST_EXPONENT = 700.0  # whose exponential, and one over it, are numbers
 
 
@@ -37,12 +41,18 @@ class Link:
     """
 
     is_logistic = False  # has a compiled pass over terms of expectation propagation
+    lapse = 0.0  # share of answers that are slips
 
     def __init__(self, function: Function, derivative: Function, name: str = "custom"):
         self.name, self._function, self._derivative = name, function, derivative
 
     def __repr__(self) -> str:
         return f"Link({self.name})"
+
+    @property
+    def plain(self) -> "Link":
+        """The link of answers without slips."""
+        return self
 
     def _parts(self) -> tuple[Any, ...]:
         return type(self), self.name, self._function, self._derivative
@@ -64,6 +74,19 @@ class Link:
     def log_cdf(self, x: Any) -> np.ndarray:
         """Logarithm of :meth:`cdf`: of the probability of a win."""
         return np.log(np.maximum(self.cdf(x), np.finfo(float).tiny))
+
+    def inverse(self, odds: np.ndarray) -> np.ndarray:
+        """The difference x at which the logarithm of f(x)/f(-x) is this, by bisection."""
+        odds = np.asarray(odds, dtype=float)
+        low, high = (
+            np.full(odds.shape, -LARGEST_DIFFERENCE),
+            np.full(odds.shape, LARGEST_DIFFERENCE),
+        )
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            is_low = self.log_cdf(middle) - self.log_cdf(-middle) < odds
+            low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
+        return (low + high) / 2
 
     def ratio(self, x: Any) -> np.ndarray:
         """f'(x)/f(x), the derivative of :meth:`log_cdf`."""
@@ -140,6 +163,9 @@ class Logit(Link):
         x = np.asarray(x, dtype=float)
         return np.minimum(x, 0.0) - np.log1p(np.exp(-np.abs(x)))  # five times as fast as log_expit
 
+    def inverse(self, odds: np.ndarray) -> np.ndarray:
+        return np.asarray(odds, dtype=float)
+
     def ratio(self, x: Any) -> np.ndarray:
         return _logistic(-np.asarray(x))
 
@@ -193,6 +219,59 @@ class Probit(Link):
         return np.where(x < -FAR, 1 - of_far**2, ratio * (near + ratio))
 
 
+class Lapse(Link):
+    """p(x) = e + (1 - 2e) f(x): a share e of the answers are slips, which go the other way.
+
+    p rises with p(-x) = 1 - p(x), between e and 1 - e. Its score (1 - 2e) f'/p tends to zero for an
+    answer against a large difference, which therefore moves a fit by a bounded amount; p is not
+    log-concave.
+    """
+
+    def __init__(self, plain: Link, lapse: float):
+        self.name, self._plain, self.lapse = plain.name, plain, float(lapse)
+
+    def __repr__(self) -> str:
+        return f"{self._plain!r} with lapses of {self.lapse:.4g}"
+
+    def _parts(self) -> tuple[Any, ...]:
+        return type(self), self.lapse, *self._plain._parts()
+
+    @property
+    def plain(self) -> Link:
+        return self._plain
+
+    @property
+    def rest(self) -> float:
+        """1 - 2e: what slips leave of every slope."""
+        return 1 - 2 * self.lapse
+
+    def cdf(self, x: Any) -> np.ndarray:
+        return self.lapse + self.rest * self._plain.cdf(x)
+
+    def pdf(self, x: Any) -> np.ndarray:
+        return self.rest * self._plain.pdf(x)
+
+    def log_cdf(self, x: Any) -> np.ndarray:
+        return np.log(np.maximum(self.cdf(x), np.finfo(float).tiny))
+
+    def ratio(self, x: Any) -> np.ndarray:
+        return self.pdf(x) / np.maximum(self.cdf(x), np.finfo(float).tiny)
+
+    def curvature(self, x: Any) -> np.ndarray:
+        f, rise, bend = self.expansion(np.asarray(x, dtype=float))
+        f = np.maximum(f, np.finfo(float).tiny)
+        return (rise / f) ** 2 - bend / f
+
+    def expansion(self, x: np.ndarray) -> ThreeArrays:
+        f, rise, bend = self._plain.expansion(x)
+        return self.lapse + self.rest * f, self.rest * rise, self.rest * bend
+
+
+def with_lapse(link: Link, lapse: float) -> Link:
+    """A link with this share of slips in the place of those that it has."""
+    return Lapse(link.plain, lapse) if lapse > 0 else link.plain
+
+
 KINDS: dict[str, type[Link]] = {"logit": Logit, "probit": Probit}  # by the names in choices.LINKS
 
 
@@ -216,7 +295,8 @@ def get_link(link: Any) -> Link:
 
 def link_name(link: Link) -> str:
     """The name by which :func:`get_link` knows the link, or ``"custom"`` for a user's own."""
-    return next((name for name, kind in KINDS.items() if type(link) is kind), "custom")
+    kinds = KINDS.items()
+    return next((name for name, kind in kinds if type(link.plain) is kind), "custom")
 
 
 def _reaches_zero(link: Link) -> bool:

@@ -109,6 +109,10 @@ def average_expansion(
     link: Link, x: np.ndarray, sd: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """f, f' and f'' of a link, each averaged over x + sd z, z standard normal; arrays (M)."""
+    if link.lapse > 0:
+        f, rise, bend = average_expansion(link.plain, x, sd)
+        rest = 1 - 2 * link.lapse
+        return link.lapse + rest * f, rest * rise, rest * bend
     if isinstance(link, Probit):  # x + sd z and a normal noise make one normal variable
         scale = np.sqrt(1 + sd**2)
         f, rise, bend = link.expansion(x / scale)
@@ -212,7 +216,7 @@ def _average_chance(
     law: OutcomeLaw, at: np.ndarray, weight: np.ndarray, won: bool
 ) -> AverageChance:
     """Of a win of left, or of a tie, at nodes ``at`` (K x m) with weights (K)."""
-    s = law.rule.derivatives(at, np.full(at.shape, float(won)), law.t)
+    s = law.rule.observed(at, np.full(at.shape, float(won)), law.t)
     p = weight[:, None] * np.exp(s.value)
 
     def average(of_log: np.ndarray) -> np.ndarray:

@@ -8,7 +8,8 @@ With eta the difference of scores and t the parameter of ties,
     rao-kupper   win f(eta - t), loss f(-eta - t), tie the rest, for any link; t >= 0
 
 (Davidson 1970, with nu = exp(t); Rao and Kupper 1967, with theta = exp(t) under logit.) All are
-log-concave in (eta, t) if the link is.
+log-concave in (eta, t) if the link is. A slip (:class:`pairscore.core.links.Lapse`) swaps win and
+loss; a tie stays one.
 
 Half wins pull a fit towards equal chances, and ties need not come about as a rule says. So the
 chances of comparisons that are decided are those at scale * eta, with a scale found in these
@@ -22,7 +23,7 @@ With ties as half wins the outcome has variance p (1 - p) - P(tie)/4, p its mean
 P(tie) is not known without a rule, but ties are seen: :func:`share_of_coin`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit
@@ -61,6 +62,11 @@ class TieRule:
     def has_parameter(self) -> bool:
         return self.name in ("davidson", "rao-kupper")
 
+    @property
+    def plain(self) -> "TieRule":
+        """The rule of answers without slips."""
+        return TieRule(self.name, self.link.plain)
+
     def start(self, tie_share: float) -> float:
         """The parameter under which equal items tie about as often as all do."""
         share = min(max(tie_share, 1e-3), 0.9)
@@ -69,7 +75,7 @@ class TieRule:
         low, high = 0.0, 20.0
         for _ in range(60):  # f(t) - f(-t) rises with t
             middle = (low + high) / 2
-            too_low = 2 * float(self.link.cdf(middle)) - 1 < share
+            too_low = 2 * float(self.link.plain.cdf(middle)) - 1 < share
             low, high = (middle, high) if too_low else (low, middle)
         return middle
 
@@ -85,6 +91,10 @@ class TieRule:
         """
         if not self.has_parameter:
             return self.link.cdf(-eta), np.zeros_like(eta), self.link.cdf(eta)
+        if self.link.lapse > 0:
+            slip = self.link.lapse
+            loss, tie, win = self.plain.probabilities(eta, t)
+            return loss + slip * (win - loss), tie, win + slip * (loss - win)
         if self.name == "rao-kupper":
             win, loss = self.link.cdf(eta - t), self.link.cdf(-eta - t)
             return loss, np.maximum(1 - win - loss, 0.0), win
@@ -97,6 +107,10 @@ class TieRule:
         """Probability that left wins a comparison that is not tied, and its derivative in eta."""
         if self.name != "rao-kupper":  # under logit, Davidson's odds of win and loss are exp(eta)
             return self.link.expansion(eta)[:2]
+        if self.link.lapse > 0:
+            chance, slope = self.plain.decided(eta, t)
+            slip = self.link.lapse
+            return slip + (1 - 2 * slip) * chance, (1 - 2 * slip) * slope
         # by logarithms: both chances may be next to nothing
         odds = self.link.log_cdf(eta - t) - self.link.log_cdf(-eta - t)
         slope = self.link.ratio(eta - t) + self.link.ratio(-eta - t)
@@ -134,11 +148,57 @@ class TieRule:
         """Log-likelihood of outcomes -1 (right won), 0 (tie) and 1 (left won), and derivatives.
 
         Without ``value`` the former may be zeros: its logarithms cost more than all the rest.
+        With slips the likelihood is not log-concave, and second derivatives are the expected ones.
         """
         if not self.has_parameter:
             return self._half(eta, outcome, value)
+        if self.link.lapse == 0:
+            return self.observed(eta, outcome, t)
+        expected = dict.fromkeys(("eta_eta", "eta_t", "t_t"), np.zeros(np.shape(eta)))
+        for one in (-1.0, 0.0, 1.0):
+            s = self.observed(eta, np.full(np.shape(eta), one), t)
+            chance = np.exp(s.value)
+            expected["eta_eta"] = expected["eta_eta"] + chance * s.eta**2
+            expected["eta_t"] = expected["eta_t"] + chance * s.eta * s.t
+            expected["t_t"] = expected["t_t"] + chance * s.t**2
+        return replace(self.observed(eta, outcome, t), **expected)
+
+    def observed(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> OutcomeDerivatives:
+        """The same under a rule with a parameter, with the observed second derivatives."""
+        if self.link.lapse > 0:
+            return self._with_slips(eta, outcome, t)
         rule = self._davidson if self.name == "davidson" else self._rao_kupper
         return rule(eta, outcome, t)
+
+    def _with_slips(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> OutcomeDerivatives:
+        """Of an outcome or of its opposite, meant and given by a slip: (1 - e) P + e P'.
+
+        With r the chance that what was given is a slip, first derivatives of the logarithm are
+        averages of those of both with weights 1 - r and r, and so are g g' - h with second
+        derivatives -h. A tie is its own opposite.
+        """
+        slip = self.link.lapse
+        meant, opposite = (self.plain.observed(eta, o, t) for o in (outcome, -outcome))
+        odds = np.exp(np.clip(opposite.value - meant.value, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+        share = slip * odds / (1 - slip + slip * odds)
+
+        def average(of_meant: np.ndarray, of_opposite: np.ndarray) -> np.ndarray:
+            return (1 - share) * of_meant + share * of_opposite
+
+        in_eta, in_t = average(meant.eta, opposite.eta), average(meant.t, opposite.t)
+        second = [
+            average(meant.eta**2 - meant.eta_eta, opposite.eta**2 - opposite.eta_eta),
+            average(meant.eta * meant.t - meant.eta_t, opposite.eta * opposite.t - opposite.eta_t),
+            average(meant.t**2 - meant.t_t, opposite.t**2 - opposite.t_t),
+        ]
+        return OutcomeDerivatives(
+            value=meant.value + np.log1p(slip * (odds - 1)),
+            eta=in_eta,
+            t=in_t,
+            eta_eta=in_eta**2 - second[0],
+            eta_t=in_eta * in_t - second[1],
+            t_t=in_t**2 - second[2],
+        )
 
     def _half(self, eta: np.ndarray, outcome: np.ndarray, value: bool) -> OutcomeDerivatives:
         win, zero = 0.5 * (1 + outcome), np.broadcast_to(0.0, np.shape(eta))
@@ -243,11 +303,11 @@ class OutcomeLaw:
     def difference_at_odds(self, odds: float) -> float:
         """The difference of scores at which left wins ``odds`` times as often as right does.
 
-        Of decided comparisons under the logit link. With x = exp(scale eta), the odds are x under
-        three of the rules, and (1 + T x) / (1 + T / x) under Rao and Kupper's, T = exp(t), of which
-        x is a root.
+        Of decided comparisons under the logit link, slips left out. With x = exp(scale eta), the
+        odds are x under three of the rules, and (1 + T x) / (1 + T / x) under Rao and Kupper's,
+        T = exp(t), of which x is a root.
         """
-        assert self.rule.link.is_logistic
+        assert self.rule.link.plain.is_logistic
         x = odds
         if self.rule.name == "rao-kupper":
             less, threshold = odds - 1, np.exp(self.t)
@@ -266,7 +326,8 @@ class OutcomeLaw:
         """Derivative of the mean."""
         link = self.rule.link
         if self.rule.name == "davidson":
-            return self.variance(eta)
+            plain = OutcomeLaw(self.rule.plain, self.t)
+            return (1 - 2 * link.lapse) * plain.variance(eta)
         if not self.rule.has_parameter:
             return link.pdf(eta)
         return 0.5 * (link.pdf(eta - self.t) + link.pdf(eta + self.t))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.decided_scale import decided_scale
+from pairscore.core.differences import Differences
 from pairscore.core.ties import OutcomeLaw
 from pairscore.core.whitening import Basis
 from pairscore.display import plural
@@ -59,6 +60,7 @@ from pairscore.estimators.estimate import (
     LinearPredictor,
     Note,
 )
+from pairscore.estimators.lapse_rate import difference_of_decided
 from pairscore.estimators.likelihood import fit_likelihood, not_maximised
 from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.separation import SIDE, TIE, Recession, separation_note
@@ -174,7 +176,11 @@ def _estimate(data: TableData, settings: Settings, joint: JointFit) -> Estimate:
             n_abilities=0 if post.averaged else data.n_independent,
         ),
         predictor=LinearPredictor(
-            comparison_scores(scores, data.comparisons, effects, judges), decided_scale=scale
+            comparison_scores(scores, data.comparisons, effects, judges),
+            decided_scale=scale,
+            by_others=differences_by_others(post, prepared.rows.amount)
+            if settings.choose_lapse
+            else None,
         ),
         effects=EffectEstimates(
             of_comparisons=effects if prepared.names else None,
@@ -320,6 +326,21 @@ def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
         remedy = "fit without " + Setting("judge_slopes")
         notes.append(NotConvergedWarning(f"{what} do not converge", remedy))
     return notes
+
+
+def differences_by_others(post: Posterior, amount: np.ndarray) -> Differences | None:
+    """Of every row, the difference whose chances are those that all others predict.
+
+    ``amount`` (M) is how many comparisons each row stands for. None where effects are at the
+    maximum of the likelihood, and not averaged over.
+    """
+    if not post.averaged:
+        return None
+    rows = post.rows
+    center, square = cavities(post).law_of_eta()
+    law = OutcomeLaw(rows.rule, rows.tie(post.theta))
+    x = difference_of_decided(law, center + rows.side(post.theta), np.sqrt(square))
+    return Differences(x, rows.outcome, amount)
 
 
 def scale_of_decided_rows(post: Posterior, amount: np.ndarray) -> float:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pairscore.effects.comparison_effects import Effects
     from pairscore.effects.item_effects import ItemEffects, ItemEffectsTest
     from pairscore.effects.judges import Judges
+    from pairscore.estimators.lapse_rate import LapseRate
 
 Note = PairscoreWarning  # of a fit: what is said of it, by class
 
@@ -75,11 +76,14 @@ class LinearPredictor:
         The same with who won, where the estimator has gone through all comparisons.
     decided_scale : float or None
         The scale of decided comparisons, where it is known.
+    by_others : Differences or None
+        Of every comparison, the difference whose chances are those that all others predict.
     """
 
     of_comparisons: np.ndarray | None = None
     differences: Differences | None = None
     decided_scale: float | None = None
+    by_others: Differences | None = None
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,8 @@ class Estimate:
     n_iterations : int
     notes : list of PairscoreWarning
         What the user should know.
+    lapse : LapseRate or None
+        How many answers are slips; None until somebody asks.
     """
 
     settings: Settings
@@ -151,3 +157,4 @@ class Estimate:
     effects: EffectEstimates = field(default_factory=EffectEstimates)
     n_iterations: int = 0
     notes: list[Note] = field(default_factory=list)
+    lapse: "LapseRate | None" = None

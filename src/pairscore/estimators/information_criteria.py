@@ -134,7 +134,8 @@ def likelihood_of(
         differences = differences_along(data, result, distinct=True)
     occurring = set(np.unique(differences.outcome[differences.amount > 0]).tolist())
     reason = no_likelihood(result, occurring, data.has_weights)
-    found = replace(none, n_parameters=result.determined.n_parameters, reason=reason)
+    n_parameters = result.determined.n_parameters + settings.choose_lapse
+    found = replace(none, n_parameters=n_parameters, reason=reason)
     if reason:
         return found
     rule, tie = TieRule(settings.ties, settings.link), result.effects.tie_parameter

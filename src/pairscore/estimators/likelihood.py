@@ -29,7 +29,7 @@ from pairscore.core.optimise import minimise
 from pairscore.core.scale import fit_scale, initial_factor
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.display import plural
-from pairscore.errors import NotConvergedWarning
+from pairscore.errors import NotConvergedWarning, SeparationWarning
 from pairscore.estimators.estimate import Determined, Estimate, Note
 from pairscore.estimators.fit_data import (
     Cut,
@@ -75,6 +75,7 @@ from pairscore.messages import Piece, Setting
 SMALLEST_SPREAD = 0.05
 LARGEST_START = 3.0  # coefficient of a standardised feature to start from
 MOST_PASSES = 30  # over comparisons that are not in memory
+RUNAWAY = 50.0  # mean square root of differences, at which no answer is other than sure
 SMALLEST_CURVATURE = 0.02  # of the average one: a sample may not see every direction
 
 
@@ -286,7 +287,12 @@ def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     so; what the other comparisons determine is at their maximum.
     """
     start = first_guess(data, settings)
-    optimum = maximum(data, settings, start)
+    has_slips = settings.link.lapse > 0
+    optimum = _maximum_without_slips(data, settings, start) if has_slips else None
+    if optimum is None or not optimum.separated:
+        optimum = maximum(data, settings, start if optimum is None else optimum.theta)
+    if has_slips and not optimum.separated and _runs_away(data, optimum.theta):
+        return _held_beside_slips(data, settings, start)
     if not optimum.separated:
         return likelihood_estimate(
             data, settings, optimum, curvature(data, settings, optimum.theta, optimum.ridge)
@@ -303,6 +309,44 @@ def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     return replace(
         estimate, determined=replace(estimate.determined, recession=recession), notes=notes
     )
+
+
+def _maximum_without_slips(data: FitData, settings: Settings, start: np.ndarray) -> Optimum:
+    """Where to start with slips, beside which the likelihood may have several maxima.
+
+    Of a stream, that of its sample; the ``start`` itself where there is none. Comparisons that are
+    separated are so with slips too.
+    """
+    plain = replace(settings, link=settings.link.plain)
+    optimum = maximum(memory_of(data), plain, start)
+    if optimum.separated and data.sample is not None:  # and perhaps all are
+        optimum = maximum(data, plain, start)
+    if optimum.separated or optimum.converged:
+        return optimum
+    return replace(optimum, theta=start)
+
+
+def _runs_away(data: FitData, theta: np.ndarray) -> bool:
+    """Whether differences of scores are so large that the link is flat at nearly all of them."""
+    coef = theta[: len(data.feature_names)]
+    square = 2 * float(coef @ data.item_moments.covariance @ coef) + float(theta[len(coef) :].sum())
+    return not square < RUNAWAY**2
+
+
+def _held_beside_slips(data: FitData, settings: Settings, start: np.ndarray) -> Estimate:
+    """The fit where slips explain all comparisons that contradict the score, so that no scale of
+    it is large enough: a ridge of SEPARATION_L2 holds it.
+    """
+    held = replace(settings, l2=SEPARATION_L2 * data.weight_unit)
+    optimum = maximum(data, held, start, SEPARATION_L2 * data.weight_unit)
+    found = curvature(data, held, optimum.theta, optimum.ridge)
+    estimate = likelihood_estimate(data, settings, optimum, found)
+    note = SeparationWarning(
+        "slips explain every comparison that contradicts the score, so that its scale has no finite"
+        " size; a ridge holds it",
+        ["use a smaller " + Setting("lapse"), "add comparisons"],
+    )
+    return replace(estimate, notes=[note, *estimate.notes])
 
 
 def fit_separated(

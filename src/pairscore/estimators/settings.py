@@ -15,7 +15,7 @@ from pairscore.choices import (
     SHRINKAGES,
     TIE_RULES,
 )
-from pairscore.core.links import Link, Logit, get_link
+from pairscore.core.links import Link, Logit, get_link, with_lapse
 from pairscore.display import shown
 from pairscore.errors import PairscoreError
 from pairscore.messages import Piece, Setting, Value, either
@@ -80,6 +80,11 @@ SETTINGS = {
         lambda value: _is_number(value, 0, np.finfo(float).max) or _is_word(value, RIDGES),
         either(["a number that is not negative", Value("auto"), Value("auto-known")]),
     ),
+    "lapse": Parameter(
+        0.0,
+        lambda value: (_is_number(value, 0, 0.5) and value < 0.5) or _is_word(value, ("auto",)),
+        either(["a number from 0 to below 0.5", Value("auto")]),
+    ),
     "shrinkage": Parameter(
         None,
         lambda value: value is None or _is_number(value, 0, 1) or _is_word(value, SHRINKAGES),
@@ -110,6 +115,7 @@ DEFAULTS = {name: parameter.default for name, parameter in SETTINGS.items()}
 class Settings:
     """What a fit is asked for, as the estimators take it.
 
+    ``link`` has the slips of answers, those that are estimated once they are if ``choose_lapse``;
     ``l2`` is None until it is chosen if ``choose_l2``, for known items if ``l2_for_known``;
     ``item_effects`` is False until it is decided if ``choose_item_effects``; ``context`` has names
     of columns; ``free_abilities`` where items have no features, and effects without a law.
@@ -133,6 +139,7 @@ class Settings:
     item_effects: bool = False
     choose_item_effects: bool = False
     free_abilities: bool = False
+    choose_lapse: bool = False
 
     @property
     def ridge(self) -> float:
@@ -245,9 +252,10 @@ def make_settings(given: dict[str, Any]) -> Settings:
     """All parameters of ``RankRegression`` as settings, unchecked."""
     l2, shrinkage, side_effect = given["l2"], given["shrinkage"], given["side_effect"]
     choose = isinstance(l2, str)
+    lapse = given["lapse"]
     return Settings(
         method=given["method"],
-        link=get_link(given["link"]),
+        link=with_lapse(get_link(given["link"]), 0.0 if isinstance(lapse, str) else float(lapse)),
         l2=None if choose else float(l2),
         shrinkage=float(shrinkage) if _is_number(shrinkage, 0, 1) else shrinkage,
         side_effect=bool(side_effect),
@@ -262,6 +270,7 @@ def make_settings(given: dict[str, Any]) -> Settings:
         ties=given["ties"],
         item_effects=not isinstance(given["item_effects"], str) and bool(given["item_effects"]),
         choose_item_effects=isinstance(given["item_effects"], str),
+        choose_lapse=isinstance(lapse, str),
     )
 
 
@@ -290,7 +299,7 @@ def _refuse_what_does_not_go_together(settings: Settings) -> None:
             f" method is {method!r}",
             "use " + Setting("method", "mle"),
         )
-    if settings.ties == "davidson" and not isinstance(settings.link, Logit):
+    if settings.ties == "davidson" and not isinstance(settings.link.plain, Logit):
         raise PairscoreError(
             Setting("ties", "davidson") + " belongs to the logit link",
             "use " + Setting("ties", "rao-kupper") + ", which takes any",

@@ -24,7 +24,7 @@ from pairscore.model.regression import RankRegression
 from pairscore.records import plain
 
 SAME_FEATURE = 1e-9  # of its standard deviation, by which means of one feature may differ
-SAME_SETTINGS = ("method", "link", "ties", "judge_slopes", "shrinkage")
+SAME_SETTINGS = ("method", "link", "lapse", "ties", "judge_slopes", "shrinkage")
 TOO_SMALL = (
     "Comparisons that share an item are not independent, so the p-value of the likelihood ratio is"
     " too small where features do not explain the items fully; go by Wald's test."
@@ -154,10 +154,17 @@ def _has_random_effects(fit: Fit) -> bool:
     return fit.item_effects is not None and not fit.item_effects.free
 
 
+def _setting(fit: Fit, name: str) -> Any:
+    """A setting; the lapse rate is one where it was given, and not where it was estimated."""
+    if name == "lapse":
+        return "auto" if fit.settings.choose_lapse else fit.link.lapse
+    return fit.link.plain if name == "link" else getattr(fit.settings, name)
+
+
 def _refuse_other_settings(small: Fit, large: Fit) -> None:
     """Nested models differ in features and effects only, and both are at a maximum."""
     for name in SAME_SETTINGS:
-        if getattr(small.settings, name) != getattr(large.settings, name):
+        if _setting(small, name) != _setting(large, name):
             raise PairscoreError(
                 "the models are not nested: they have different settings of " + Setting(name),
                 "fit both with the same",

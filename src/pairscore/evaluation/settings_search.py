@@ -29,6 +29,7 @@ IN_WORDS = {
     "item_effects": "item effects",
     "judge_slopes": "a separate sharpness for every judge",
     "ties": "ties",
+    "lapse": "slips",
 }
 TIES = {
     "drop": "ties left out",
@@ -36,8 +37,9 @@ TIES = {
     "davidson": "Davidson's rule for ties",
 }
 # time of a fit with a setting, roughly, where a plain one takes 1
-COSTS = {"l2": 15, "item_effects": 30, "judge_slopes": 60}
+COSTS = {"l2": 15, "item_effects": 30, "judge_slopes": 60, "lapse": 10}
 MANY = 1000  # comparisons per feature, from which on a ridge has nothing to gain
+FEWEST_FOR_SLIPS = 500  # comparisons, of which a rate of some in a hundred can be seen
 JUDGE_LEVEL = 0.01  # chance that one of several equal judges is taken for a different one
 EFFECTS = {"item_effects": True}
 SLOPES = {"judge_slopes": True}
@@ -300,6 +302,8 @@ def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator
         yield "item_effects", True
     if data.judge is not None and len(np.unique(data.judge.astype(str))) > 1:
         yield "judge_slopes", True
+    if data.amount.sum() >= FEWEST_FOR_SLIPS:
+        yield "lapse", "auto"
 
 
 def _impossible(data: Comparisons, name: str) -> Message | None:

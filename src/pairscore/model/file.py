@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import pairscore.errors
-from pairscore.core.links import Link, get_link, link_name
+from pairscore.core.links import Link, get_link, link_name, with_lapse
 from pairscore.data.items import LARGEST_NUMBER
 from pairscore.data.recipe import Recipe
 from pairscore.effects.comparison_effects import Effects
@@ -33,6 +33,7 @@ from pairscore.errors import (
     UnbeatenItemsWarning,
 )
 from pairscore.estimators.information_criteria import Likelihood
+from pairscore.estimators.lapse_rate import LapseRate
 from pairscore.estimators.new_items import NewItems
 from pairscore.estimators.random_pairs import Pairing
 from pairscore.estimators.ridge_choice import RidgeCurve
@@ -262,6 +263,7 @@ TABLES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "item_effects_test": (ItemEffectsTest, vars, lambda record: ItemEffectsTest(**record)),
     "new_items": (NewItems, vars, lambda record: NewItems(**record)),
     "likelihood": (Likelihood, Likelihood.to_file, lambda record: Likelihood(**record)),
+    "lapse": (LapseRate, vars, lambda record: LapseRate(**record)),
     "wording": (Wording, vars, lambda record: Wording(**record)),
 }
 EFFECT_KINDS = ("context", "side", "tie")
@@ -321,7 +323,11 @@ def load_model(path: Any, link: Any = None) -> ModelFile:
         link_of_fit = _link(header, link, path)
         if params["link"] == "custom":
             params = params | {"link": link}
-        fit = _rebuild(header, arrays, _settings(header, params, get_link(link_of_fit), path))
+        slips = float((header.get("lapse") or {}).get("rate", 0.0))
+        if not 0 <= slips < 0.5:
+            raise _damaged(path, "'lapse' is not from 0 to 0.5")
+        link_of_fit = with_lapse(get_link(link_of_fit), slips)
+        fit = _rebuild(header, arrays, _settings(header, params, link_of_fit, path))
     except PairscoreError:
         raise
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:

@@ -23,6 +23,7 @@ from pairscore.messages import Setting
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
     from pairscore.estimators.information_criteria import Likelihood
+    from pairscore.estimators.lapse_rate import LapseRate
     from pairscore.estimators.new_items import NewItems
     from pairscore.estimators.ridge_choice import RidgeCurve
 # what to do where a model does not have the comparisons of its fit
@@ -165,6 +166,8 @@ class Fit:
         The log-likelihood of the comparisons, or why there is none.
     wording : Wording
         The title of the study, and what the two ends of the ranking are called.
+    lapse : LapseRate or None
+        How many answers are slips; None in models saved before that was asked.
     extreme_items : dict
         Items of several comparisons that ``won`` or ``lost`` all of them: how many (``number``),
         and the first few ``names``.
@@ -206,6 +209,7 @@ class Fit:
     item_groups: np.ndarray | None = None
     recipe: dict[str, Any] | None = None
     wording: Wording = field(default_factory=Wording)
+    lapse: "LapseRate | None" = None
     extreme_items: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod

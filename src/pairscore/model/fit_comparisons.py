@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.estimate import Estimate, Note
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.information_criteria import likelihood_of
+from pairscore.estimators.lapse_rate import fit_lapse
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.new_items import (
     NewItems,
@@ -99,8 +101,14 @@ def fit_comparisons(
     used = used.with_relative_weights()
     with one_blas_thread:
         fit_data = TableData(used, settings.side_effect, has_items, start)
+        given = ridge is not None
         asked, ridge, notes = settings_of_data(fit_data, settings, item_groups, ridge, workers)
-        result = estimate(fit_data, asked)
+        result = fit_lapse(fit_data, asked, partial(estimate, fit_data))
+        if asked.choose_lapse and asked.choose_l2 and result.settings.link.lapse > 0 and not given:
+            # the ridge was chosen as if there were no slips
+            slips = replace(settings, link=result.settings.link)
+            asked, ridge, notes = settings_of_data(fit_data, slips, item_groups, None, workers)
+            result = fit_lapse(fit_data, asked, partial(estimate, fit_data))
         result = replace(result, notes=[*notes, *result.notes])
         fit = _keep(fit_data, result, ridge)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
@@ -240,6 +248,7 @@ def fit_of(
         side_effect=result.side_effect,
         pairing=None if unscaled is None else unscaled.pairing,
         recession=result.determined.recession,
+        lapse=result.lapse,
         **not_yet | facts,
     )
     if fit.n_items is not None and items is not None:

@@ -92,6 +92,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         intervals do not allow for the choice.
     shrinkage : None, float in [0, 1], "ledoit-wolf" or "oas"
         Shrinks the correlations of a closed form's covariance towards zero.
+    lapse : float in [0, 0.5) or "auto"
+        Share of answers that are slips, which go the other way whatever the items; ``"auto"``
+        estimates it. Probabilities are those of answers, slips included.
     side_effect : bool or "judges"
         Estimate an advantage of the left side (home, shown first, ...) on the link's scale, one for
         all or one for each judge.
@@ -138,6 +141,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         ``side_effect_std_error_`` where they do not determine the side effect.
     n_groups_ : int
         Into how many groups the compared items fall that cannot be compared with each other.
+    lapse_ : LapseRate
+        The share of slips (``rate``) with its interval (``low``, ``high``), standard error and the
+        ``p_value`` of none, where it was ``estimated``.
     comparisons_ : Comparisons or None
         What the model was fitted to, by reference, for :meth:`update`.
     recipe_ : dict or None
@@ -170,6 +176,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         *,
         l2: float | str = 0.0,
         shrinkage: float | str | None = None,
+        lapse: float | str = 0.0,
         side_effect: bool | str = False,
         inference: str | None = "auto",
         judge_slopes: bool = False,
@@ -185,6 +192,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         self.link = link
         self.l2 = l2
         self.shrinkage = shrinkage
+        self.lapse = lapse
         self.side_effect = side_effect
         self.inference = inference
         self.judge_slopes = judge_slopes

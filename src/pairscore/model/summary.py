@@ -134,6 +134,7 @@ class Summary:
             *((f"{kind} judges", one["in_words"]) for kind, one in fit.panel.agreement.items()),
             *self._new_items(),
             ("estimated noise", "not known yet" if np.isnan(outcomes.noise) else noise),
+            *self._slips(),
             ("intervals", intervals_in_words(fit)),
         ]
         tastes = fit.panel.tastes.get("in_words")
@@ -162,6 +163,10 @@ class Summary:
     def _new_items(self) -> list[tuple[str, str]]:
         expected = self._fit.new_items
         return [] if expected is None else [("new items", expected.in_words)]
+
+    def _slips(self) -> list[tuple[str, str]]:
+        words = "" if self._fit.lapse is None else self._fit.lapse.in_words
+        return [("slips", words)] if words else []
 
     def _missing_note(self) -> str:
         return self._fit.recipe["note"] if self._fit.recipe else ""
@@ -226,6 +231,7 @@ class Summary:
             "method": fit.settings.method,
             "link": fit.link.name,
             "l2": fit.l2,
+            "lapse": None if fit.lapse is None else vars(fit.lapse),
             "intervals": fit.inference,
             "intervals_in_words": intervals_in_words(fit),
             "df_error": fit.panel.df_error,

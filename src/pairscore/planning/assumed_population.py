@@ -20,7 +20,7 @@ from pairscore.errors import (
 )
 from pairscore.messages import Setting, either
 from pairscore.theory.integrals import CONTRADICTIONS, spread_for_noise
-from pairscore.theory.population import checked_population
+from pairscore.theory.population import checked_population, link_with_slips
 from pairscore.theory.predicted_error import ErrorLaw
 
 
@@ -29,6 +29,7 @@ def error_law(
     min_eigenvalue: Any,
     noise: Any,
     link: Any,
+    lapse: Any,
     population: Any,
     table: Items | None,
     explained: Any,
@@ -43,6 +44,7 @@ def error_law(
             "min_eigenvalue": min_eigenvalue,
             "noise": noise,
             "link": link,
+            "lapse": lapse,
             "items": table,
             "explained": explained,
         }
@@ -73,7 +75,7 @@ def error_law(
         )
     else:
         eigenvalues = correlation_eigenvalues(table)
-    chosen = default_link(link)
+    chosen = link_with_slips(default_link(link), lapse or 0.0)
     spread, item_effect = _spreads(spread_for_noise(chosen, noise), explained)
     return ErrorLaw(eigenvalues, chosen, spread, item_effect=item_effect)
 

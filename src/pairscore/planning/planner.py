@@ -206,6 +206,7 @@ def plan(
     method: str | None = None,
     min_eigenvalue: float | None = None,
     link: Any = None,
+    lapse: float | None = None,
     population: Any = None,
     items: Any = None,
     pilot: Any = None,
@@ -228,6 +229,9 @@ def plan(
     n_features, min_eigenvalue, noise, link
         The population: number of features, smallest eigenvalue of their covariance (1.0 unless
         given), share of labels that contradict the scores, and "logit" unless given.
+    lapse : float in [0, 0.5)
+        Share of labels that are slips, 0 unless given; a part of ``noise``. Slips do not become
+        rarer for items far apart, so the plan of the same noise is another.
     population : Population
         Instead of these.
     items : table or array
@@ -265,9 +269,14 @@ def plan(
     """
     target = checked_target(angle=angle, misordered=misordered, norm_error=norm_error)
     table = None if items is None else read_items(items)
+    if pilot is not None and lapse:
+        raise PairscoreError(
+            "a pilot does not tell slips from close calls",
+            ["give " + Setting("noise") + " instead", "leave out " + Setting("lapse")],
+        )
     estimate = None if pilot is None else pilot_noise(table, pilot, link, noise, explained)
     noise = noise if estimate is None else estimate.noise
-    law = error_law(n_features, min_eigenvalue, noise, link, population, table, explained)
+    law = error_law(n_features, min_eigenvalue, noise, link, lapse, population, table, explained)
     n_comparisons = affordable_comparisons(n_comparisons, experts, hours, seconds_per_comparison)
     sizes_open = n_comparisons is None and item_cost is None
     if table is not None and n_items is None and (target is None or sizes_open):

@@ -90,5 +90,6 @@ def _truth(population: Population, n_items: int, n_comparisons: int, seed: int) 
         "n_comparisons": n_comparisons,
         "seed": seed,
         "link": population.link.name,
+        "lapse": population.link.lapse,
         **{name: getattr(population, name) for name in names},
     }

@@ -51,6 +51,7 @@ def plan_record(plan: Plan) -> dict[str, Any]:
             "method": plan.method,
             "n_features": plan.law.n_features,
             "noise": plan.noise,
+            "lapse": plan.law.labels.link.lapse,
             "explained": plan.explained,
             "link": plan.law.labels.link.name,
             "target": None if plan.target is None else {plan.target[0]: plan.target[1]},
@@ -88,6 +89,9 @@ def _question(plan: Plan) -> str:
         verb = "explains" if plan.law.n_features == 1 else "explain"
         features += f" that {verb} {100 * plan.explained:.3g} % of the scores' variance"
     against = f"{100 * plan.noise:.3g} of 100 comparisons contradict the score's order"
+    slips = plan.law.labels.link.lapse
+    if slips > 0:
+        against += f", {100 * slips:.3g} of them by slips"
     world = f"with {features}, where {against}"
     if plan.target is None and plan.solved_for == "n_items":
         return f"W{world[1:]}, the best use of {plural(plan.n_comparisons, 'comparison', ',')}:"

@@ -164,6 +164,7 @@ class ReportFacts:
     scale: ScoreScale
     has_intervals: bool
     noise: float
+    slips: str
     method: str
     link: str
     calibration: list[CalibrationBin]
@@ -343,6 +344,7 @@ def report_facts(
         scale=shown,
         has_intervals=model.covariance_ is not None,
         noise=model.noise_,
+        slips=_sentence(fit.lapse.in_words) if fit.lapse and fit.lapse.in_words else "",
         method=model.method,
         link=model.link_.name,
         calibration=calibration_bins(probability, data),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pairscore.errors import PairscoreError, no_comparisons
 from pairscore.estimators.checks import refuse_lost_digits, refuse_too_many_features, refuse_weights
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.estimate import Estimate, Note
+from pairscore.estimators.lapse_rate import fit_lapse
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.model.fit import Fit
@@ -50,6 +52,7 @@ def fit_stream(
     method: str = "mle",
     link: Any = "logit",
     l2: float | str = 0.0,
+    lapse: float | str = 0.0,
     shrinkage: float | str | None = None,
     side_effect: bool = False,
     inference: str | None = "auto",
@@ -82,7 +85,7 @@ def fit_stream(
         kept on disk where they take more than 60 % of ``memory``.
     comparisons : file, folder, pattern, address, list of these, table, or list of tables
         Parquet, CSV or JSONL with columns as ``RankRegression.fit`` knows them.
-    method, link, l2, shrinkage, side_effect, inference, ties
+    method, link, l2, lapse, shrinkage, side_effect, inference, ties
         As in :class:`~pairscore.RankRegression`; ``l2`` is a number, ``ties`` is ``"half"`` or
         ``"drop"``, and ``inference`` is ``"items"``, which ``"auto"`` means here, ``"model"`` or
         None: who judged is not looked at.
@@ -126,6 +129,7 @@ def fit_stream(
         "method": method,
         "link": link,
         "l2": l2,
+        "lapse": lapse,
         "shrinkage": shrinkage,
         "side_effect": side_effect,
         "inference": inference,
@@ -149,7 +153,7 @@ def fit_stream(
         asked, notes = check_first(data, settings)
         notes = [*_odd_parts(data), *notes]
         estimator = fit_likelihood if asked.method == "mle" else fit_closed_form
-        fit, more = keep_fit(data, estimator(data, asked))
+        fit, more = keep_fit(data, fit_lapse(data, asked, partial(estimator, data)))
         names_judges = "judge" in columns or "judge" in data.parts[0].source.column_names()
     fit = replace(fit, settings=replace(fit.settings, l2=settings.ridge))
     if checkpoint is not None:

@@ -131,10 +131,17 @@ def spread_for_noise(link: Link, noise: float) -> float:
             Setting("noise") + f" is {noise!r}, the share of {CONTRADICTIONS}",
             "use a number from 0 (none) to 0.5 (coin tosses)",
         )
-    if noise == 0:
+    if noise == 0 and link.lapse == 0:
         return np.inf
     if noise == 0.5:
         return 0.0
+    if noise <= link.lapse:
+        raise PairscoreError(
+            Setting("noise")
+            + f" is {noise:g}, the share of {CONTRADICTIONS}, and {link.lapse:g} of them are slips"
+            " already",
+            ["use a larger noise", "use a smaller " + Setting("lapse")],
+        )
     if noise < SMALLEST_NOISE:
         raise PairscoreError(
             Setting("noise") + f" is {noise!r}, which is as good as none",
@@ -142,7 +149,9 @@ def spread_for_noise(link: Link, noise: float) -> float:
         )
     # each end in the quantity that vanishes there: one falls with q, the other rises
     if noise < 0.25:
-        return _spread_at_zero(lambda q: _log(flip_probability(link, q)) - np.log(noise))
+        slips = link.lapse  # what is beside them is that of the link without slips
+        rest = (noise - slips) / (1 - 2 * slips)
+        return _spread_at_zero(lambda q: _log(flip_probability(link.plain, q)) - np.log(rest))
     return _spread_at_zero(lambda q: np.log(0.5 - noise) - _log(agreement_excess(link, q)))
 
 
@@ -260,9 +269,10 @@ def length_bias(link: Link, q: float) -> float:
         return 0.0
     s = np.sqrt(2) * q * NODES
     information = label_information(link, s)
-    positive = information > 1e-200
+    of_plain = label_information(link.plain, s)  # slips leave f''/f', by which this goes, as it is
+    positive = of_plain > 1e-200
     fall = np.zeros_like(s)
-    fall[positive] = -0.5 * np.gradient(np.log(information[positive]), s[positive])
+    fall[positive] = -0.5 * np.gradient(np.log(of_plain[positive]), s[positive])
     return float(HALF_NORMAL @ (s * information * fall)) / length_information(link, q) * q**2
 
 

@@ -13,7 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.linalg.blas import dtrsv
 
-from pairscore.core.links import get_link
+from pairscore.core.links import Link, get_link, with_lapse
 from pairscore.core.moments import moments
 from pairscore.data.items import read_items
 from pairscore.data.votes import Votes
@@ -43,10 +43,19 @@ from pairscore.theory.integrals import (
 )
 
 DEFAULT_NOISE = 0.2
+LARGEST_LAPSE = 0.499  # of half, labels are coins
 # of the largest, 1: below, rounding decides whether the covariance has an inverse
 SMALLEST_EIGENVALUE = 1e-12
 # smallest eigenvalue of a correlation matrix, per feature, that rounding could not have made
 SINGULAR = 1e-12
+
+
+def link_with_slips(link: Any, lapse: Any) -> Link:
+    """The link that a user means, with a share of slips, where it has none of its own."""
+    chosen = get_link(link)
+    remedy = "a share of answers from 0 to below 0.5"
+    rate = number_between(lapse, "lapse", 0, LARGEST_LAPSE, remedy)
+    return with_lapse(chosen, rate) if rate > 0 else chosen
 
 
 class Population:
@@ -71,6 +80,9 @@ class Population:
         Instead of ``noise``: the slope itself.
     link : {"logit", "probit"} or pair of functions (f, f')
         How a score difference becomes a probability.
+    lapse : float in [0, 0.5)
+        Share of labels that are slips, which go the other way however far apart two items are. They
+        are part of the ``noise``; the rest of it is of items that are close.
     beta, mean, covariance : arrays of shape (d,), (d,) and (d, d)
         Your own, instead of random ones.
     item_effect : float
@@ -118,6 +130,7 @@ class Population:
         noise: float | None = None,
         slope: float | None = None,
         link: Any = "logit",
+        lapse: float = 0.0,
         beta: Any = None,
         mean: Any = None,
         covariance: Any = None,
@@ -126,7 +139,7 @@ class Population:
         rng: Any = None,
     ):
         rng = _generator(rng)
-        self.link = get_link(link)
+        self.link = link_with_slips(link, lapse)
         self.n_features = d = _size(n_features, beta=beta, mean=mean, covariance=covariance)
         self.beta = _vector(np.sqrt(10) * rng.normal(size=d) if beta is None else beta, "beta", d)
         self.mean = _vector(rng.uniform(-5, 5, size=d) if mean is None else mean, "mean", d)
@@ -175,6 +188,11 @@ class Population:
         if slope is not None:
             remedy = "a number from 0, inf for labels without noise"
             self.slope = number_between(slope, "slope", 0, np.inf, remedy)
+            if np.isinf(self.slope) and self.link.lapse > 0:
+                raise PairscoreError(
+                    Setting("slope") + " is inf, and slips are part of a noise",
+                    ["use a finite slope", "leave out " + Setting("lapse")],
+                )
             self.noise = flip_probability(self.link, self.slope * self._length)
         else:
             share = DEFAULT_NOISE if noise is None else noise
@@ -217,6 +235,7 @@ class Population:
         noise: float | None = None,
         slope: float | None = None,
         link: Any = "logit",
+        lapse: float = 0.0,
         item_effect: float = 0.0,
         judge_noise: Any = None,
         rng: Any = None,
@@ -248,6 +267,7 @@ class Population:
         beta = np.sqrt(10) * rng.normal(size=d) / sample.sd if beta is None else beta
         items_law = dict(beta=beta, mean=sample.mean, covariance=sample.scatter / (n - 1), rng=rng)
         noise_law = dict(noise=noise, slope=slope, judge_noise=judge_noise)
+        link = link_with_slips(link, lapse)
         population = cls(d, link=link, item_effect=item_effect, **items_law, **noise_law)
         population.feature_names = table.feature_names
         population._backend = table.backend
@@ -255,11 +275,12 @@ class Population:
 
     def __repr__(self) -> str:
         judges = "" if self.judge_noise is None else f", {plural(len(self.judge_noise), 'judge')}"
+        slips = f", lapse={self.link.lapse:g}" if self.link.lapse else ""
         effect = f", item_effect={self.item_effect:g}" if self.item_effect else ""
         return (
             f"Population({plural(self.n_features, 'feature')},"
             f" min_eigenvalue={self.min_eigenvalue:g}, noise={self.noise:g},"
-            f" {self.link.name}{judges}{effect})"
+            f" {self.link.name}{slips}{judges}{effect})"
         )
 
     def draw(
