@@ -291,7 +291,7 @@ RECIPE = {
     **dict.fromkeys(("features", "squares", "own"), list[str]),
     **dict.fromkeys(("interactions", "flags"), list[list[str]]),
     "categorical": dict[str, list[str]],
-    "means": dict[str, list[float]],
+    **dict.fromkeys(("means", "curves"), dict[str, list[float]]),
     "reference": dict[str, str],
     "lists": dict[str, int],
     "missing": str,

@@ -51,7 +51,9 @@ KEPT = frozenset(f"{name}_" for name in kept_types()) - {"settings_", "feature_n
 OF_LIKELIHOOD = frozenset(f"{name}_" for name in CRITERIA)
 OF_FIT = {"link_", "l2_", "ties_", "inference_", "tie_parameter_", "notes_", "note_kinds_"}
 FITTED = KEPT | OF_LIKELIHOOD | OF_FIT
-PICTURES = ("coefficients", "ranking", "calibration", "win_matrix", "judges", "ridge_path")
+PICTURES = (
+    *("coefficients", "curve", "ranking", "calibration", "win_matrix", "judges", "ridge_path"),
+)
 
 
 class Plots:
@@ -581,10 +583,11 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         """Wald's test that the named coefficients are all zero.
 
         A name is that of a feature, of a level (``style=oil``), of a category (``style``: all its
-        levels are equal), of a product with a category (``mass:style``) or of an effect of side,
-        context or ties. Ids of items: all have the same ability. The covariance is that
-        of the fit, item-robust by default. A coefficient that the comparisons do not determine is
-        refused; of a category, the differences that they do determine are tested.
+        levels are equal), of a product with a category (``mass:style``), of the bends of a curve
+        (``mass bends``: it is straight) or of an effect of side, context or ties. Ids of items: all
+        have the same ability. The covariance is that of the fit, item-robust by default. A
+        coefficient that the comparisons do not determine is refused; of a category, the differences
+        that they do determine are tested.
         """
         return joint_test_of(self._fitted(), (names,) if isinstance(names, str) else tuple(names))
 

@@ -12,7 +12,13 @@ from pairscore.data.recipe import recipe_of
 from pairscore.display import first_few, html_text, text_table
 from pairscore.model.categories import CategoryTerm, shown_coefficients
 from pairscore.model.coefficient_intervals import effect_intervals
-from pairscore.model.contrasts import PARTLY, JointTest, category_tests, statistic_name
+from pairscore.model.contrasts import (
+    PARTLY,
+    JointTest,
+    category_tests,
+    statistic_name,
+    straightness_tests,
+)
 from pairscore.model.fit import Fit
 from pairscore.model.inference import intervals_in_words
 from pairscore.model.item_lookup import items_of_fit
@@ -26,6 +32,7 @@ NARROW_LAYOUT = "  {:<}  {:>}  {:>}  {:^}  {:>}"
 NARROW_HEADER = ("feature", "coef", "p", "95 % interval", "wins of 100")
 CATEGORY_LAYOUT = "  {:<}  {:>}  {:<}"
 CATEGORY_HEADER = ("category", "levels", "joint test")
+CURVE_HEADER = ("curve", "bends", "test of a straight line")
 HEADER = ("feature", "coef", "std.error", "z", "p", "95 % interval", "wins of 100")
 ABILITY_MODELS = {"logit": "Bradley-Terry model", "probit": "Thurstone model"}
 MOST_FEATURES = 40  # of a table that is shown whole
@@ -61,6 +68,11 @@ class Summary:
     def tests(self) -> list[tuple[CategoryTerm, JointTest]]:
         """The joint test of each category, and of each product with one."""
         return category_tests(self.shown)
+
+    @cached_property
+    def straightness(self) -> list[JointTest]:
+        """The joint test of the bends of each curve."""
+        return straightness_tests(self._fit)
 
     @property
     def of_abilities(self) -> bool:
@@ -235,6 +247,7 @@ class Summary:
             "coefficients": row_records(self.coefficient_columns()),
             **({"abilities": row_records(self.to_columns())} if self.of_abilities else {}),
             "categories": [_category_record(term, test) for term, test in self.tests],
+            "curves": self._curve_records(),
             "item_effects": None if fit.item_effects is None else fit.item_effects.to_record(),
             "item_effects_test": None if test is None else vars(test) | {"used": test.used},
             "pairs": None if fit.pairing is None else fit.pairing.in_words,
@@ -322,6 +335,7 @@ class Summary:
         if what_is_shown:
             parts += [f"  {what_is_shown}", ""]
         parts += self._category_text()
+        parts += self._curve_text()
         meaning = self.meaning()
         if meaning:
             parts.append(f"  {meaning}")
@@ -395,6 +409,24 @@ class Summary:
         table = text_table(CATEGORY_HEADER, rows, CATEGORY_LAYOUT)
         return [table, "", *(f"  {sentence}" for sentence in self.category_sentences()), ""]
 
+    def _curve_text(self) -> list[str]:
+        """Tests of straightness as a table."""
+        curves = recipe_of(self._fit).curves if self.straightness else {}
+        rows = [
+            (name, len(knots) - 2, test.in_words)
+            for (name, knots), test in zip(curves.items(), self.straightness, strict=True)
+        ]
+        return [text_table(CURVE_HEADER, rows, CATEGORY_LAYOUT), ""] if rows else []
+
+    def _curve_records(self) -> list[dict[str, Any]]:
+        """What JSON has of curves: their knots, and the test of a straight line."""
+        curves = recipe_of(self._fit).curves if self.straightness else {}
+        return [
+            {"name": name, "knots": knots}
+            | {field: one for field, one in vars(test).items() if field != "names"}
+            for (name, knots), test in zip(curves.items(), self.straightness, strict=True)
+        ]
+
     def category_sentences(self) -> list[str]:
         """What the coefficients of levels are against, and what of them is not known."""
         references = {term.name: term.reference for term, _ in self.tests if not term.is_product}
@@ -426,6 +458,7 @@ class Summary:
 
     def _repr_html_(self) -> str:
         lines = [self._what_is_shown(), *(str(test) for _, test in self.tests)]
+        lines += map(str, self.straightness)
         lines += [*self.category_sentences(), self.meaning()]
         return html_text(self._title, self.facts(), self._shown_columns(), lines, self._fit.notes)
 
@@ -444,7 +477,8 @@ def single_features(fit: Fit) -> np.ndarray:
     if fit.recipe is None:
         return many_values
     recipe = recipe_of(fit)
-    bound = {*recipe.squares, *(name for pair in recipe.interactions for name in pair)}
+    in_products = (name for pair in recipe.interactions for name in pair)
+    bound = {*recipe.squares, *recipe.curves, *in_products}
     plain = [name in recipe.features and name not in bound for name in fit.names]
     return many_values & np.array(plain, dtype=bool)
 

@@ -105,7 +105,7 @@ def fit_stream(
         the fit is done.
     columns : names of columns
         ``left``, ``right``, ``winner``, ``loser``, ``weight``, ``count`` of the comparisons;
-        ``id``, ``features``, ``exclude`` of the items.
+        ``id``, ``features``, ``exclude``, ``curves`` of the items.
 
     Returns
     -------
