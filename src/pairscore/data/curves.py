@@ -23,11 +23,13 @@ from pairscore.messages import Setting
 
 FEWEST_KNOTS = 3
 MOST_KNOTS = 20
-# values from which on there are so many knots, as quantiles (Harrell 2015, section 2.4.6)
+# values from which on there are so many knots, as quantiles (Harrell 2015, section 2.4.6); with
+# many items the outer knots are farther out, since a curve is straight beyond them
 QUANTILES = {
     0: (0.1, 0.5, 0.9),
     30: (0.05, 0.35, 0.65, 0.95),
     100: (0.05, 0.275, 0.5, 0.725, 0.95),
+    300: (0.02, 0.21, 0.4, 0.6, 0.79, 0.98),
 }
 CLOSEST = 1e-3  # of the distance of the outer knots; nearer ones would be one corner
 

@@ -60,6 +60,7 @@ from pairscore.messages import Piece, Setting, Text, either
 # names, or the knots of each, None for those at quantiles
 Curves = Collection[str] | Mapping[str, Sequence[float] | None]
 MAX_LEVELS = 1000
+MANY_VALUES = 5  # of a column that may be a curve without being asked for
 BLOCK = 1 << 16  # rows whose terms are computed at a time
 NO_LEVEL = -1
 UNKNOWN_LEVEL = -2
@@ -853,6 +854,21 @@ def with_curves(
         first = np.asarray(items.values[rows])[:, :n_first]
         values[rows] = np.column_stack([first, *recipe.terms(first)])
     return replace(items, values=values, feature_names=recipe.names, recipe=recipe.to_record())
+
+
+def curvable(items: Items) -> tuple[str, ...]:
+    """The numeric columns that may be curves: those of MANY_VALUES or more, and no embeddings."""
+    if items.recipe is None:
+        names: tuple[str, ...] = tuple(map(str, items.feature_names))
+    else:
+        recipe = Recipe.from_record(items.recipe)
+        in_lists = {*list_lengths(recipe.features)} & {*recipe.lists}
+        names = tuple(n for n in recipe.features if not in_lists & {*list_lengths([n])})
+    return tuple(
+        name
+        for number, name in enumerate(names)
+        if len(np.unique(items.values[:, number])) >= MANY_VALUES
+    )
 
 
 def recipe_of(fit: Any) -> "Recipe":

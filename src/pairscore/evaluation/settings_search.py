@@ -14,8 +14,9 @@ import numpy as np
 
 from pairscore.core.significance import p_in_words, z_and_p
 from pairscore.data.comparisons import Comparisons
+from pairscore.data.recipe import Recipe, curvable, with_curves
 from pairscore.data.votes import refuse_missing_judges
-from pairscore.display import word_list
+from pairscore.display import first_few, word_list
 from pairscore.effects.item_effects import ItemEffectsTest
 from pairscore.errors import PairscoreError
 from pairscore.evaluation.held_out import HeldOutLoss, HeldOutTests
@@ -26,6 +27,7 @@ from pairscore.parallel import Progress, nobody
 IN_WORDS = {
     "side_effect": "an advantage of the left side",
     "l2": "a ridge",
+    "curves": "curves",
     "item_effects": "item effects",
     "judge_slopes": "a separate sharpness for every judge",
     "ties": "ties",
@@ -36,8 +38,11 @@ TIES = {
     "davidson": "Davidson's rule for ties",
 }
 # time of a fit with a setting, roughly, where a plain one takes 1
-COSTS = {"l2": 15, "item_effects": 30, "judge_slopes": 60}
+COSTS = {"l2": 15, "curves": 2, "item_effects": 30, "judge_slopes": 60}
 MANY = 1000  # comparisons per feature, from which on a ridge has nothing to gain
+FEWEST_ITEMS = 100  # compared, from which on curves are tried
+ITEMS_PER_BEND = 4  # compared, at least
+BENT_LEVEL = 0.05  # p-value of a straight line, above which a curve may be one
 JUDGE_LEVEL = 0.01  # chance that one of several equal judges is taken for a different one
 EFFECTS = {"item_effects": True}
 SLOPES = {"judge_slopes": True}
@@ -90,6 +95,8 @@ class SettingsTrial:
         if self.effects_test is not None:
             p = p_in_words(self.effects_test.p_value)
             return f": items differ beyond their features ({p})"
+        if "curves" in self.added:
+            return ": no bend is seen in the other columns"
         return ": in all comparisons together, judges clearly differ"
 
 
@@ -97,6 +104,9 @@ def setting_in_words(name: str, settings: dict[str, Any], abilities: bool) -> st
     """A setting in words; ``abilities`` where items have no features."""
     if name == "item_effects" and abilities:
         return "abilities shrunk by an estimated variance"
+    if name == "curves":
+        number = len(settings["curves"])
+        return f"{'a curve' if number == 1 else 'curves'} of {first_few(settings['curves'], 3)}"
     return TIES[settings["ties"]] if name == "ties" else IN_WORDS[name]
 
 
@@ -223,6 +233,26 @@ class SettingsSearch:
         self.effects_tests.append((self.kept, test))
         self.kept = {name: value for name, value in self.kept.items() if name != "item_effects"}
 
+    def straighten(self) -> None:
+        """Try to make curves lines again where a test in all comparisons sees no bend, and do so
+        unless held-out comparisons speak against it.
+        """
+        curves = self.kept.get("curves")
+        if not curves or self.loss is None:
+            return
+        bent = self.tests.with_curves(curves).bent(BENT_LEVEL)
+        if not 0 < len(bent) < len(curves):
+            return
+        fewer = {"curves": bent}
+        loss, reason = self.tests.measure(self.kept | fewer)
+        gain = UNKNOWN if loss is None else self.tests.gain(self.loss, loss)
+        kept = loss is not None and gain.value > -gain.std_error
+        score = UNKNOWN if loss is None else loss.score
+        self.trials.append(self._trial(fewer, kept=kept, loss=score, gain=gain, reason=reason))
+        if kept:
+            self.kept = self.kept | fewer
+            self.loss = loss
+
     def may_help(self, more: dict[str, Any]) -> bool:
         """Whether settings are new together, and each of them was possible alone."""
         impossible = {name for trial in self.trials if trial.reason for name in trial.added}
@@ -251,6 +281,8 @@ def try_settings(
     for more in _steps(search, alone):
         progress(done, whole)
         search.add(more)
+        if "curves" in more and search.trials[-1].kept:
+            search.straighten()
         done += _cost(more)
     search.drop_effects_of_size_zero()
     progress(cost, whole)
@@ -269,13 +301,17 @@ def _steps(search: SettingsSearch, alone: list[dict[str, Any]]) -> Iterator[dict
         # only effects that a test sees hide a side, and so do abilities that are not shrunk: it is
         # tried only next to effects that stayed
         hidden = "side_effect" not in more or (more == SIDE and "item_effects" in search.kept)
-        if hidden and search.may_help(more):
+        is_whole = "curves" not in pair or more == pair  # else it was tried when its turn came
+        if hidden and is_whole and search.may_help(more):
             yield more
 
 
 def _pairs(alone: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Settings that may help only together, of those that are tried alone."""
-    return [EFFECTS | other for other in (SLOPES, SIDE) if EFFECTS in alone and other in alone]
+    pairs = [EFFECTS | other for other in (SLOPES, SIDE) if EFFECTS in alone and other in alone]
+    by_name = {name: {name: value} for one in alone for name, value in one.items()}
+    with_ridge = "curves" in by_name and "l2" in by_name
+    return pairs + ([by_name["l2"] | by_name["curves"]] if with_ridge else [])
 
 
 def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator[tuple[str, Any]]:
@@ -296,10 +332,27 @@ def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator
     n_parameters = data.items.values.shape[1] or len(data.items)
     if not needs_ridge and data.amount.sum() < MANY * n_parameters:
         yield ridge
+    if curves := _curves_to_try(data):
+        yield "curves", curves
     if has_features:
         yield "item_effects", True
     if data.judge is not None and len(np.unique(data.judge.astype(str))) > 1:
         yield "judge_slopes", True
+
+
+def _curves_to_try(data: Comparisons) -> tuple[str, ...]:
+    """All columns that may be curves; none where items are few, or somebody named some."""
+    n_items = int(np.count_nonzero(data.compared))
+    has_some = data.items.recipe is not None and data.items.recipe.get("curves")
+    if n_items < FEWEST_ITEMS or has_some:
+        return ()
+    names = curvable(data.items)
+    if n_items < ITEMS_PER_BEND * len(names):
+        return ()
+    record = with_curves(data.items, names).recipe
+    assert record is not None  # curves are in it
+    n_bends = sum(map(len, Recipe.from_record(record).bend_names.values()))
+    return names if n_items >= ITEMS_PER_BEND * n_bends else ()
 
 
 def _impossible(data: Comparisons, name: str) -> Message | None:
