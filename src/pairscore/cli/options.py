@@ -202,6 +202,9 @@ CURVES_OPTION = option(
     callback=lambda ctx, param, texts: parse_curves(texts),
     help="Features to make curves, not straight lines; A=20/40/60 gives a curve its knots.",
 )
+SMOOTH_OPTION = flag(
+    "--smooth", help="Add a smooth function of all numeric features, held back by the ridge."
+)
 ID_HELP = "Column with the ids.  [default: id, or row numbers]"
 RECIPE_OPTIONS = section(
     ITEM_COLUMNS,
@@ -210,6 +213,7 @@ RECIPE_OPTIONS = section(
     names("--categorical", metavar="X,Y", help="Columns to turn into 0/1 columns of their levels."),
     names("--square", "squares", metavar="A,B", help="Features to add the square of."),
     CURVES_OPTION,
+    SMOOTH_OPTION,
     names(
         "--interact",
         "interactions",
@@ -257,7 +261,7 @@ VOTE_OPTIONS = section(
     CODES_OPTION,
 )
 LIST_NAMES = ("features", "exclude", "categorical", "squares", "curves", "interactions")
-ITEM_NAMES = ("id", *LIST_NAMES, "missing")
+ITEM_NAMES = ("id", *LIST_NAMES, "smooth", "missing")
 VOTE_NAMES = (*VOTE_COLUMNS, "winner_codes")
 WORDING_NAMES = ("title", "top", "bottom", "question")
 FILE_NAMES = ("delimiter", "encoding", "decimal", "na", "sheet")
@@ -340,7 +344,7 @@ def wording_settings(given: dict[str, Any]) -> dict[str, Any]:
 
 def columns_given(given: dict[str, Any]) -> dict[str, Any]:
     """Columns of items and comparisons that are named, as a stream takes them."""
-    asked = (*VOTE_COLUMNS, "id", "features", "exclude", "curves")
+    asked = (*VOTE_COLUMNS, "id", "features", "exclude", "curves", "smooth")
     return {name: given[name] for name in asked if given.get(name)}
 
 

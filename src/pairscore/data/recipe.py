@@ -2,6 +2,7 @@
 
     numeric columns as they are · 0/1 columns, one per level of a category · flags of missing values
     · effects of single items with missing values · squares · bends of curves · products of two
+    · a smooth part of all numeric
 
 A recipe is saved with its model, so that new items need no instructions. It is made from settings
 such as ``features=["a", "b"]`` and ``squares=["a"]``, those of ``pairscore fit`` (``--features``,
@@ -30,6 +31,7 @@ from pairscore.data.items import (
     refuse_other_lists,
 )
 from pairscore.data.layouts import compared_in
+from pairscore.data.smooth import Smooth
 from pairscore.data.tables import (
     ID_COLUMN,
     Columns,
@@ -124,6 +126,8 @@ class Recipe:
     curves
         Knots of each numeric column that is a curve (:mod:`pairscore.data.curves`): its bends are
         features too, two fewer than knots.
+    smooth
+        The smooth part of all numeric columns (:mod:`pairscore.data.smooth`), if there is one.
     of_model
         Whether it is that of a fitted model, for new items; records do not say.
     """
@@ -141,6 +145,7 @@ class Recipe:
     reference: dict[str, str] = field(default_factory=dict)
     lists: dict[str, int] = field(default_factory=dict)
     curves: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    smooth: Smooth | None = None
     of_model: bool = field(default=False, compare=False)
 
     @classmethod
@@ -154,6 +159,8 @@ class Recipe:
             has_columns = recipe.sources and named <= known
             for name, knots in recipe.curves.items():
                 check_knots(knots, name)
+            if recipe.smooth and len(recipe.smooth.center) != len(recipe.features):
+                raise ValueError("no recipe")
             levels = recipe.categorical
             has_levels = all(one in levels[name] for name, one in recipe.reference.items())
             if not has_columns or not has_levels or recipe.missing not in MISSING_RULES:
@@ -194,7 +201,11 @@ class Recipe:
         One row for each column of the first source, one column for each of the second.
         """
         shapes = [[len(self.categorical.get(n, "1")) for n in pair] for pair in self.interactions]
-        ends = len(self.names) - np.cumsum([0, *(a * b for a, b in shapes[::-1])])[::-1]
+        ends = (
+            len(self.names)
+            - self.n_smooth
+            - np.cumsum([0, *(a * b for a, b in shapes[::-1])])[::-1]
+        )
         return {
             pair: np.arange(first, first + a * b).reshape(a, b)
             for pair, (a, b), first in zip(self.interactions, shapes, ends.tolist(), strict=False)
@@ -224,7 +235,13 @@ class Recipe:
         squares = [f"{name}^2" for name in self.squares]
         curved = (name for names in self.bend_names.values() for name in names)
         first = (name for names in base.values() for name in names)
-        return (*first, *gaps, *squares, *curved, *products)
+        smooth = (f"smooth {number + 1}" for number in range(self.n_smooth))
+        return (*first, *gaps, *squares, *curved, *products, *smooth)
+
+    @property
+    def n_smooth(self) -> int:
+        """How many features the smooth part has; they are the last ones."""
+        return self.smooth.number if self.smooth else 0
 
     @property
     def bend_names(self) -> dict[str, tuple[str, ...]]:
@@ -260,8 +277,8 @@ class Recipe:
         return values
 
     def terms(self, values: np.ndarray) -> Iterator[np.ndarray]:
-        """Squares, bends and products, column by column, from ``values`` (N x d or more) that begin
-        with the columns of the sources.
+        """Squares, bends, products and the smooth part, column by column, from ``values`` (N x d or
+        more) that begin with the columns of the sources.
         """
         for name in self.squares:
             yield values[:, self.blocks[name].start] ** 2
@@ -270,6 +287,8 @@ class Recipe:
         for first, second in self.interactions:
             columns = (values[:, self.blocks[name]].T for name in (first, second))
             yield from (one * two for one, two in product(*columns))
+        if self.smooth:
+            yield from self.smooth.features(values[:, : len(self.features)]).T
 
     def _numbers(self, table: Columns, name: str) -> np.ndarray:
         """A column of numbers, (N,). Ids of a file are text where one is not a whole number."""
@@ -400,6 +419,7 @@ def _fields(record: dict[str, Any]) -> dict[str, Any]:
         "reference": {str(n): str(level) for n, level in record.get("reference", {}).items()},
         "lists": {str(name): int(n) for name, n in record.get("lists", {}).items()},
         "curves": {str(n): tuple(map(float, k)) for n, k in record.get("curves", {}).items()},
+        "smooth": Smooth.of_record(record.get("smooth")),
     }
 
 
@@ -493,6 +513,7 @@ def make_recipe(
     squares: Collection[str] = (),
     interactions: Collection[str] = (),
     curves: Curves = (),
+    smooth: bool | int = False,
     missing: str = "refuse",
     reference: Mapping[str, str] | None = None,
 ) -> tuple[Recipe, list[str]]:
@@ -517,6 +538,8 @@ def make_recipe(
     curves
         Features to make curves, natural cubic splines with knots at quantiles of the column; or a
         dict that has the knots of each, None for quantiles.
+    smooth
+        Whether to add a smooth part of all numeric features, or of how many features.
     missing : {"refuse", "drop-items", "mean-with-flag", "item-effect"}
         What happens to missing values. The last two look at ``table`` for gaps: they take the
         means that fill them, or the items that have some.
@@ -573,6 +596,9 @@ def make_recipe(
         curves=_knots(curves, recipe, partial(numeric_column, table)),
     )
     recipe = GAP_RULES[missing](recipe, table) if missing in GAP_RULES else recipe
+    if smooth:
+        columns = [numeric_column(table, name) for name in recipe.features]
+        recipe = with_smooth_part(recipe, np.array(columns, dtype=float).T, smooth)
     _refuse_repeated(recipe.names)
     return recipe, text
 
@@ -761,7 +787,7 @@ GAP_RULES = {"mean-with-flag": _flag_gaps, "item-effect": _give_effects}
 
 def _source_values(recipe: Recipe, table: Columns) -> np.ndarray:
     """The columns of the sources alone (N x width of all blocks), with NaN in the gaps."""
-    return replace(recipe, squares=(), interactions=(), curves={}).matrix(table)
+    return replace(recipe, squares=(), interactions=(), curves={}, smooth=None).matrix(table)
 
 
 def _means(
@@ -836,10 +862,23 @@ def _spread_names(names: Iterable[str], columns: Collection[str]) -> list[str]:
     return [one for name in names for one in numbers[name]]
 
 
+def with_smooth_part(recipe: Recipe, values: np.ndarray, number: bool | int) -> Recipe:
+    """The recipe with a smooth part of its numeric columns (N x k)."""
+    if not recipe.features:
+        raise PairscoreError(
+            "a smooth part is one of numeric columns, and there are none",
+            "leave out " + Setting("smooth"),
+        )
+    return replace(recipe, smooth=Smooth.of_values(values, number))
+
+
 def with_curves(
-    items: Items, curves: Curves, allocate: Callable[[tuple[int, int]], np.ndarray] = np.empty
+    items: Items,
+    curves: Curves = (),
+    smooth: bool | int = False,
+    allocate: Callable[[tuple[int, int]], np.ndarray] = np.empty,
 ) -> Items:
-    """Items that have been read, with some of their columns as curves.
+    """Items that have been read, with some of their columns as curves, or a smooth part.
 
     ``allocate`` makes the array of the features (N x d), which are filled in block by block.
     """
@@ -847,12 +886,33 @@ def with_curves(
     recipe = known if items.recipe is None else Recipe.from_record(items.recipe)
     knots = _knots(curves, recipe, lambda name: items.values[:, recipe.blocks[name].start])
     recipe = replace(recipe, curves=recipe.curves | knots)
-    n_first = len(replace(recipe, squares=(), curves={}, interactions=()).names)
+    if smooth:
+        recipe = with_smooth_part(recipe, items.values[:, : len(recipe.features)], smooth)
+    n_first = len(replace(recipe, squares=(), curves={}, interactions=(), smooth=None).names)
     values = allocate((len(items), len(recipe.names)))
     for start in range(0, len(items), BLOCK):
         rows = slice(start, start + BLOCK)
         first = np.asarray(items.values[rows])[:, :n_first]
         values[rows] = np.column_stack([first, *recipe.terms(first)])
+    return replace(items, values=values, feature_names=recipe.names, recipe=recipe.to_record())
+
+
+def n_smooth(record: dict[str, Any] | None) -> int:
+    """How many features of a recipe's record are those of a smooth part; they are the last ones."""
+    return int(record["smooth"]["number"]) if record and record.get("smooth") else 0
+
+
+def with_terms(recipe: Recipe, items: Items) -> Items:
+    """Items that were read without the terms of a recipe, with these; others as they are.
+
+    So are the comparisons that :func:`~pairscore.auto_fit` was given, if it then chose curves.
+    """
+    before = replace(recipe, squares=(), curves={}, interactions=(), smooth=None).names
+    names = items.feature_names
+    if names == recipe.names or before == recipe.names or not {*before} <= {*names}:
+        return items
+    first = items.values[:, [names.index(name) for name in before]]
+    values = np.column_stack([first, *recipe.terms(first)])
     return replace(items, values=values, feature_names=recipe.names, recipe=recipe.to_record())
 
 
@@ -892,7 +952,7 @@ def apply_recipe(recipe: Recipe, items: Any) -> Items:
     read as it is, as are :class:`Items`. Without an ``id`` column, items go by row number.
     """
     if isinstance(items, Items):
-        return items
+        return with_terms(recipe, items)
     frame = as_frame(items)
     if frame is None:
         has_features = to_array(items, "the items are").shape[1:] == (len(recipe.names),)

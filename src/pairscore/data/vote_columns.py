@@ -28,7 +28,7 @@ VOTE_ROLES = (*VOTE_IDENTIFIERS, "weight", "count", "tie")
 NAMED_ROLES = (*LAYOUTS[0], "winner", "loser", "judge", "weight", "count")
 OF_FEATURES = (
     *("features", "exclude", "categorical", "reference"),
-    *("squares", "curves", "interactions"),
+    *("squares", "curves", "smooth", "interactions"),
 )
 ITEM_SETTINGS = ("id", *OF_FEATURES)
 

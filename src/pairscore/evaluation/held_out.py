@@ -32,6 +32,7 @@ MOST_FOLDS = 3  # of these, which are fitted: more tests would take longer than 
 FEWER_FOLDS = 2  # where a fit takes long: item effects in many comparisons
 QUICK = 2000  # comparisons up to which a fit with item effects takes a fraction of a second
 ENOUGH = 50_000  # held-out comparisons, after which no further fold is needed
+TERMS = {"curves", "smooth"}  # settings of how features are made
 Folds = list[tuple[np.ndarray, np.ndarray]]  # rows to train on, rows to test on
 
 
@@ -98,7 +99,7 @@ class HeldOutTests:
     pairs: ItemPairs
     ridges: dict[tuple[Any, ...], RidgeCurve] = field(default_factory=dict)
     workers: Workers = ALONE
-    curved: dict[tuple[str, ...], "HeldOutTests"] = field(default_factory=dict)
+    with_more: dict[tuple[Any, ...], "HeldOutTests"] = field(default_factory=dict)
 
     @classmethod
     def of(cls, data: Comparisons, use: str, folds: Folds) -> "HeldOutTests":
@@ -113,12 +114,12 @@ class HeldOutTests:
         fewer = HeldOutTests.of(self.data, self.use, self.folds[:n_folds])
         return replace(fewer, ridges=self.ridges, workers=self.workers)
 
-    def with_curves(self, names: tuple[str, ...]) -> "HeldOutTests":
-        """The same tests of comparisons whose items have these columns as curves."""
-        if names not in self.curved:
-            data = Comparisons.of(with_curves(self.data.items, names), self.data.votes)
-            self.curved[names] = replace(self, data=data, ridges={})
-        return self.curved[names]
+    def with_terms(self, settings: dict[str, Any]) -> "HeldOutTests":
+        """The same tests of comparisons whose items have the terms of these settings."""
+        key = tuple(settings.get(name) for name in sorted(TERMS))
+        if key not in self.with_more:
+            self.with_more[key] = replace(self, data=of_terms(self.data, settings), ridges={})
+        return self.with_more[key]
 
     def bent(self, level: float) -> tuple[str, ...]:
         """The curves that are not straight by a test of this level in all comparisons, in a plain
@@ -138,8 +139,8 @@ class HeldOutTests:
 
     def measure(self, settings: dict[str, Any]) -> tuple[HeldOutLoss | None, Message | None]:
         """The held-out loss of a model with these settings, or the reason why there is none."""
-        if "curves" in settings:
-            return self.with_curves(settings["curves"]).measure(_without_curves(settings))
+        if TERMS & {*settings}:
+            return self.with_terms(settings).measure(of_models(settings))
         checked = check_settings(**settings | {"inference": None})
         takes_long = checked.item_effects and self.data.items.values.shape[1] > 0
         if takes_long and len(self.data) > QUICK and len(self.folds) > FEWER_FOLDS:
@@ -170,8 +171,8 @@ class HeldOutTests:
 
     def fit_all(self, settings: dict[str, Any]) -> Fit:
         """The fit to all comparisons, without intervals."""
-        if "curves" in settings:
-            return self.with_curves(settings["curves"]).fit_all(_without_curves(settings))
+        if TERMS & {*settings}:
+            return self.with_terms(settings).fit_all(of_models(settings))
         checked = check_settings(**settings | {"inference": None})
         key = ("all", checked.l2_for_known, checked.side_effect, checked.ties)
         fit, _ = fit_comparisons(self.data, checked, ridge=self.ridges.get(key))
@@ -186,8 +187,15 @@ class HeldOutTests:
         return HeldOutLoss(Score(mean.value, sums.std_error), sums, chances)
 
 
-def _without_curves(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if name != "curves"}
+def of_models(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings that are those of a model, not of how features are made."""
+    return {name: value for name, value in settings.items() if name not in TERMS}
+
+
+def of_terms(data: Comparisons, settings: dict[str, Any]) -> Comparisons:
+    """The comparisons with the curves and the smooth part of the items that settings name."""
+    terms = {name: settings[name] for name in TERMS if name in settings}
+    return Comparisons.of(with_curves(data.items, **terms), data.votes) if terms else data
 
 
 def _fit_and_predict(

@@ -28,6 +28,7 @@ IN_WORDS = {
     "side_effect": "an advantage of the left side",
     "l2": "a ridge",
     "curves": "curves",
+    "smooth": "a smooth part",
     "item_effects": "item effects",
     "judge_slopes": "a separate sharpness for every judge",
     "ties": "ties",
@@ -38,9 +39,10 @@ TIES = {
     "davidson": "Davidson's rule for ties",
 }
 # time of a fit with a setting, roughly, where a plain one takes 1
-COSTS = {"l2": 15, "curves": 2, "item_effects": 30, "judge_slopes": 60}
+COSTS = {"l2": 15, "curves": 2, "smooth": 60, "item_effects": 30, "judge_slopes": 60}
 MANY = 1000  # comparisons per feature, from which on a ridge has nothing to gain
-FEWEST_ITEMS = 100  # compared, from which on curves are tried
+FEWEST_ITEMS = 100  # compared, from which on curves and a smooth part are tried
+MOST_COLUMNS, MOST_COMPARISONS = 50, 50_000  # with which a smooth part takes seconds
 ITEMS_PER_BEND = 4  # compared, at least
 BENT_LEVEL = 0.05  # p-value of a straight line, above which a curve may be one
 JUDGE_LEVEL = 0.01  # chance that one of several equal judges is taken for a different one
@@ -240,7 +242,7 @@ class SettingsSearch:
         curves = self.kept.get("curves")
         if not curves or self.loss is None:
             return
-        bent = self.tests.with_curves(curves).bent(BENT_LEVEL)
+        bent = self.tests.with_terms({"curves": curves}).bent(BENT_LEVEL)
         if not 0 < len(bent) < len(curves):
             return
         fewer = {"curves": bent}
@@ -275,6 +277,9 @@ def try_settings(
         for name, value in _settings_to_try(tests.data, tests.use, search.loss is None)
         if name not in given
     ]
+    if ridge := _smooth_ridge(tests.data, tests.use, given):
+        place = alone.index(EFFECTS) if EFFECTS in alone else len(alone)
+        alone.insert(place, {"smooth": True, "l2": ridge})
     cost = 1 + sum(map(_cost, alone)) + sum(map(_cost, _pairs(alone)))
     whole = cost + max(map(_cost, alone), default=0) / 2  # with the fit to all
     done = 1
@@ -347,12 +352,23 @@ def _curves_to_try(data: Comparisons) -> tuple[str, ...]:
     if n_items < FEWEST_ITEMS or has_some:
         return ()
     names = curvable(data.items)
-    if n_items < ITEMS_PER_BEND * len(names):
+    if not names or n_items < ITEMS_PER_BEND * len(names):
         return ()
     record = with_curves(data.items, names).recipe
     assert record is not None  # curves are in it
     n_bends = sum(map(len, Recipe.from_record(record).bend_names.values()))
     return names if n_items >= ITEMS_PER_BEND * n_bends else ()
+
+
+def _smooth_ridge(data: Comparisons, use: str, given: dict[str, Any]) -> str | None:
+    """The ridge with which a smooth part is tried; None where it is not."""
+    n_items = int(np.count_nonzero(data.compared))
+    is_asked = "l2" in given or given.get("method", "mle") != "mle"
+    is_large = data.items.values.shape[1] > MOST_COLUMNS or len(data) > MOST_COMPARISONS
+    has_some = data.items.recipe is not None and data.items.recipe.get("smooth")
+    if is_asked or is_large or has_some or n_items < FEWEST_ITEMS or not curvable(data.items):
+        return None
+    return "auto" if use == "new" else "auto-known"
 
 
 def _impossible(data: Comparisons, name: str) -> Message | None:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pairscore.core.significance import z_and_p
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.items import Items, with_features
+from pairscore.data.recipe import recipe_of, with_terms
 from pairscore.effects.item_effects import KnownItems
 from pairscore.errors import CallError, PairscoreError
 from pairscore.estimators.estimate import Note
@@ -393,7 +394,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         """What can be predicted: comparisons, whose items have the features of the fit by name."""
         check_is_fitted(self)
         if isinstance(X, Comparisons):
-            items = with_features(X.items, self.result_.names)
+            items = with_terms(recipe_of(self.result_), X.items)
+            items = with_features(items, self.result_.names)
             return X if items is X.items else X.with_items(items)
         if self.n_items_ is not None:
             raise CallError(

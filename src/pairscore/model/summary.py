@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.significance import interval_width, p_in_words, z_and_p
-from pairscore.data.recipe import recipe_of
+from pairscore.data.recipe import n_smooth, recipe_of
 from pairscore.display import first_few, html_text, text_table
+from pairscore.estimators.smooth_ridge import NO_SMOOTH_PART
 from pairscore.model.categories import CategoryTerm, shown_coefficients
 from pairscore.model.coefficient_intervals import effect_intervals
 from pairscore.model.contrasts import (
@@ -141,6 +142,7 @@ class Summary:
             ("comparisons", f"{fit.n_comparisons:,.10g}{ties}"),
             *self._extreme_items(),
             ("method, link", f"{fit.settings.method}, {fit.link.name}{ridge}"),
+            *self._smooth_part(),
             ("side effect", self._side()),
             ("agreement", undecided if np.isnan(outcomes.agreement) else decided),
             *((f"{kind} judges", one["in_words"]) for kind, one in fit.panel.agreement.items()),
@@ -373,17 +375,18 @@ class Summary:
         if self.of_abilities:
             n = len(self.to_columns()["item"])
             return [row for row in range(n) if row < SHOWN_ITEMS or row >= n - SHOWN_ITEMS]
-        n = self._fit.n_features
+        n = self._fit.n_features - self._n_smooth  # which mean nothing one by one
         if n <= MOST_FEATURES:
             return list(range(n))
         z = np.array(self.coefficient_columns()["z"])
         if np.isnan(z).all():  # no errors are known
             z = self.shown.coef * self.one_sd()
-        return np.argsort(-np.abs(z), kind="stable")[:SHOWN_FEATURES].tolist()  # unknown ones last
+        surest = np.argsort(-np.abs(z[:n]), kind="stable")  # unknown ones last
+        return surest[:SHOWN_FEATURES].tolist()
 
     def _what_is_shown(self, see_all: str = "") -> str:
         """What a long table shows, and what has all of it; empty where it is whole."""
-        n = len(next(iter(self.to_columns().values())))
+        n = len(next(iter(self.to_columns().values()))) - self._n_smooth
         if len(self.shown_rows()) == n:
             return ""
         largest = "|z|" if self._fit.std_errors is not None else "effects"
@@ -408,6 +411,21 @@ class Summary:
         ]
         table = text_table(CATEGORY_HEADER, rows, CATEGORY_LAYOUT)
         return [table, "", *(f"  {sentence}" for sentence in self.category_sentences()), ""]
+
+    @property
+    def _n_smooth(self) -> int:
+        """How many features are those of a smooth part; they are the last ones."""
+        return n_smooth(self._fit.recipe)
+
+    def _smooth_part(self) -> list[tuple[str, str]]:
+        """What the smooth part is, if there is one."""
+        if not self._n_smooth:
+            return []
+        weight = self._fit.settings.ridge_weights[-1:] or (1.0,)
+        held = f"its ridge is {weight[0]:g} times that of the others"
+        if weight[0] == NO_SMOOTH_PART:
+            held = "held-out comparisons are predicted no better with it, so it is held at zero"
+        return [("smooth part", f"{self._n_smooth} features of all numeric columns; {held}")]
 
     def _curve_text(self) -> list[str]:
         """Tests of straightness as a table."""

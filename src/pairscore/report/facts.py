@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.recipe import recipe_of
+from pairscore.data.recipe import n_smooth, recipe_of
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.settings import Wording
@@ -411,7 +411,8 @@ def coefficients(model: RankRegression) -> list[Coefficient]:
     sd = np.where(is_level, 1.0, model.feature_sd_).tolist()
     columns = summary.coefficient_columns() | {"sd": sd, "is_level": is_level.tolist()}
     names = ("feature", "coef", "low", "high", "sd", "wins_of_100", "is_level")
-    return [Coefficient(*row) for row in zip(*(columns[name] for name in names), strict=True)]
+    rows = [Coefficient(*row) for row in zip(*(columns[name] for name in names), strict=True)]
+    return rows[: len(rows) - n_smooth(model.recipe_)]  # which mean nothing one by one
 
 
 def categories(model: RankRegression, data: Comparisons) -> list[Category]:

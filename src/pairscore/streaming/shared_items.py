@@ -126,9 +126,9 @@ def share_items(source: Any, settings: Mapping[str, Any], folder: str, engine: E
             write_features([ItemBlock(np.empty(0), list(items.values.T))], item_file(folder, 0))
         shared = FeatureFiles(folder, (0, len(items)), len(items.feature_names))
         return replace(items, values=shared)  # type: ignore[arg-type]
-    if settings.get("curves"):
+    if asked := [name for name in ("curves", "smooth") if settings.get(name)]:
         raise PairscoreError(
-            Setting("curves") + " need a table of items that one process reads, and on a cluster"
+            Setting(asked[0]) + " needs a table of items that one process reads, and on a cluster"
             " workers read its files",
             ["give the items as a table", "fit without a cluster"],
         )

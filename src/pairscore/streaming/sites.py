@@ -338,6 +338,11 @@ def site_sums(
         As in :func:`~pairscore.fit_stream`.
     """
     refuse_no_knots(columns.get("curves") or {})
+    if columns.get("smooth"):
+        raise PairscoreError(
+            "a smooth part needs the spread of all items, and a site knows its own",
+            "leave out " + Setting("smooth"),
+        )
     asked = {"link": link, "ties": ties, "side_effect": side_effect, "method": "paired"}
     source = StreamSource(items, comparisons, self_pairs, None, columns)
     with ExitStack() as stack:

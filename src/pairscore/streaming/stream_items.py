@@ -107,14 +107,17 @@ def with_columns_as_curves(
     items: Items, settings: Mapping[str, Any], path: Path | None = None
 ) -> Items:
     """The items with the curves that settings name, in a file at ``path`` if there is one."""
-    curves = settings.get("curves")
-    if not curves:
+    curves = settings.get("curves") or ()
+    smooth = settings.get("smooth") or False
+    if not curves and not smooth:
         return items
     if path is None:
-        return with_curves(items, curves)
-    return with_curves(
-        items, curves, lambda shape: np.memmap(path, dtype=np.float64, mode="w+", shape=shape)
-    )
+        return with_curves(items, curves, smooth)
+
+    def on_disk(shape: tuple[int, int]) -> np.ndarray:
+        return np.memmap(path, dtype=np.float64, mode="w+", shape=shape)
+
+    return with_curves(items, curves, smooth, on_disk)
 
 
 def item_head(parts: Sequence[Partition], columns: Mapping[str, str]) -> Items:
@@ -230,7 +233,7 @@ def read_item_table(
         table in memory that :func:`pairscore.data.items.read_items` takes.
     settings : dict
         ``id`` names the column of ids, ``features`` those to use, ``exclude`` those to leave out,
-        ``curves`` those that are curves.
+        ``curves`` those that are curves, ``smooth`` a smooth part of all.
     most_bytes : float
         Features that take more are kept in a file, and mapped into memory.
     folder : str
