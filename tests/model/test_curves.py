@@ -208,3 +208,82 @@ def test_curves_that_cannot_be_are_refused(settings, words):
     items = ITEMS | {"sex": np.arange(200) % 2, "flat": np.ones(200)}
     with refused(words):
         RankRegression().fit(items, VOTES, **settings)
+
+
+# -- the smooth part -------------------------------------------------------------------------------
+
+
+def bumpy(seed, n_items=200, n_comparisons=3000, is_bumpy=True):
+    """Items with two columns that act on each other, or a score that is straight."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_items, 2))
+    score = X[:, 0] + (3 * np.sin(X[:, 0]) * np.sin(X[:, 1]) if is_bumpy else 0)
+    left, right = rng.integers(0, n_items, (2, n_comparisons))
+    left, right = left[left != right], right[left != right]
+    won = rng.random(len(left)) < 1 / (1 + np.exp(score[right] - score[left]))
+    votes = np.where(won, [left, right], [right, left]).T
+    return {"id": np.arange(n_items), "a": X[:, 0], "b": X[:, 1]}, votes, score
+
+
+def test_a_smooth_part_finds_what_lines_cannot(tmp_path):
+    items, votes, _ = bumpy(0)
+    smooth = RankRegression(l2="auto").fit(items, votes, smooth=True)
+    plain = RankRegression(l2="auto").fit(items, votes)
+    new, _, score = bumpy(1)
+    found, missed = (
+        np.corrcoef(one.rank(new)["score"], score[one.rank(new)["id"]])[0, 1]
+        for one in (smooth, plain)
+    )
+    assert found > 0.9 > missed
+    assert smooth.ridge_curve_.smooth_weight <= 100
+    smooth.save(tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.rank(new)["score"], smooth.rank(new)["score"])
+    assert again.result_.settings == smooth.result_.settings
+    text = str(smooth.summary())
+    assert "100 features of all numeric columns" in text
+    assert "smooth 1 " not in text
+
+
+@pytest.mark.parametrize("data", [bumpy(0, 60, 800), bumpy(2, is_bumpy=False)])
+def test_nothing_is_left_of_a_smooth_part_that_does_not_help(data):
+    items, votes, _ = data
+    smooth = RankRegression(l2="auto").fit(items, votes, smooth=True)
+    plain = RankRegression(l2="auto").fit(items, votes)
+    assert smooth.ridge_curve_.smooth_weight == 1e8
+    np.testing.assert_allclose(smooth.coef_[:2], plain.coef_, atol=1e-3)
+    np.testing.assert_allclose(
+        smooth.decision_function(items), plain.decision_function(items), atol=1e-3
+    )
+
+
+def test_weights_of_a_ridge_are_units_of_features():
+    """A weight w is the ridge on a feature that is divided by sqrt(w), in the dense likelihood."""
+    items, votes, _ = bumpy(3)
+    model = RankRegression(l2="auto").fit(items, votes, smooth=5)
+    settings = model.result_.settings
+    values = model.comparisons_.items.values
+    unit = model.feature_sd_ * np.sqrt(settings.ridge_weights)
+    x = values[votes[:, 0]] - values[votes[:, 1]]
+    score = x.T @ (1 / (1 + np.exp(x @ model.coef_)))
+    np.testing.assert_allclose(
+        score, model.l2_ * unit**2 * model.coef_, atol=1e-4 * len(votes) ** 0.5
+    )
+
+
+def test_a_smooth_part_in_a_stream_has_the_ridge_of_all():
+    items, votes, _ = bumpy(0)
+    table = {"winner": votes[:, 0], "loser": votes[:, 1]}
+    stream = fit_stream(items, table, smooth=30, l2=5.0)
+    memory = RankRegression(l2=5.0).fit(items, table, smooth=30)
+    assert (np.abs(stream.coef_ - memory.coef_) / memory.std_errors_).max() < 1e-6
+    for refuse in (
+        lambda: fit_stream(items, table, smooth=True),
+        lambda: RankRegression().fit(items, table, smooth=True),
+    ):
+        with refused("a smooth part needs a ridge"):
+            refuse()
+    with refused("a smooth part is fitted by maximum likelihood"):
+        RankRegression(method="paired", l2="auto").fit(items, table, smooth=True)
+    with refused("a smooth part needs the spread of all items"):
+        site_sums(items, table, smooth=True)
