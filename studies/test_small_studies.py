@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from pairscore import Comparisons, PairscoreWarning, RankRegression
-from pairscore.report.trials import item_folds, wrong_share
+from pairscore.report.held_out import item_folds, wrong_share
 
 N_STUDIES = 400
 DIRECTION = np.array([1.0, 0.5, -0.7]) / np.linalg.norm([1.0, 0.5, -0.7])

@@ -263,8 +263,8 @@ def test_to_fit_rank_and_update_takes_only_what_they_use():
 
 
 def test_to_plan_takes_neither_tables_nor_models():
-    """Its Sobol sequence is that of scipy.stats."""
     modules, printed = modules_after("plan --features 3 --noise 0.2 --items 50 --comparisons 500")
+    assert not modules & {"scipy.stats", "scipy.optimize", "duckdb"}
     assert not modules & {"sklearn", "matplotlib", "jinja2", "pandas", "polars", "pyarrow"}
     assert not {name for name in modules if name.startswith("pairscore.effects")}
     assert "50 items" in printed

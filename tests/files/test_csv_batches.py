@@ -16,7 +16,7 @@ from pairscore.errors import BadRowsError, PairscoreWarning
 from pairscore.files.partitions import partitions
 from pairscore.files.tables import read_table
 from tests.files.test_read_csv import ANSWERS, DECIMAL_COMMAS, SENTENCES
-from tests.files.test_tidy import MESSY, NUMBERS
+from tests.files.test_titles_and_totals import MESSY, NUMBERS
 
 TEXTS = ("id", "winner", "left")  # columns that both read as they are written
 SIGNS = {

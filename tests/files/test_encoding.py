@@ -5,7 +5,7 @@ import pytest
 from pairscore.files.encoding import OLDER, as_utf8, marked_encoding, older_encoding
 from pairscore.files.source import Kept, OpenFile
 from pairscore.files.tables import stored_table
-from tests.files.test_tidy import read_said
+from tests.files.test_titles_and_totals import read_said
 
 TEXTS = {
     "cp932": "品名,値\n商品いち,1\n商品に,2\n",

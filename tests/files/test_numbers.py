@@ -4,7 +4,7 @@ import pytest
 
 from pairscore.errors import PairscoreError
 from pairscore.files.numbers import kept_signs, refuse_unclear_points
-from tests.files.test_tidy import read_said
+from tests.files.test_titles_and_totals import read_said
 
 
 @pytest.mark.parametrize(

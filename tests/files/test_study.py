@@ -8,17 +8,17 @@ import pandas as pd
 import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
+from pairscore.data.column_roles import VoteColumns
 from pairscore.data.items import Items
 from pairscore.data.recipe import Recipe
 from pairscore.data.tables import Column, Columns
-from pairscore.data.vote_columns import VoteColumns
 from pairscore.errors import BadEntriesError, PairscoreWarning
 from pairscore.files import read_csv
-from pairscore.files.faults import BadFilesError
+from pairscore.files.bad_rows import BadFilesError
+from pairscore.files.columns_to_read import ItemColumns
+from pairscore.files.comparisons import VoteRows, VoteRules
 from pairscore.files.study import point_out_cases, read_study
-from pairscore.files.study_columns import ItemColumns
 from pairscore.files.tables import read_table
-from pairscore.files.vote_rows import VoteRows, VoteRules
 from pairscore.files.write import write_table
 from tests.files.test_tables import KINDS, ODD_IDS, bits, read_bytes, study
 from tests.fixtures.make_studies import workbook

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from pairscore import Comparisons, PairscoreError, RankRegression
 from pairscore.data.tables import Column, Columns
 from pairscore.errors import BadRowsError, PairscoreWarning
-from pairscore.files import arrays
+from pairscore.files import duckdb_columns
 from pairscore.files import tables as fetched_module
 from pairscore.files import tables as files_module
 from pairscore.files.tables import read_table
@@ -123,7 +123,7 @@ def test_texts_of_one_hash_are_kept_apart(tmp_path, monkeypatch):
         tmp_path / "votes.csv",
     )
     monkeypatch.setattr(fetched_module, "CODED_ROWS", 1)
-    monkeypatch.setattr(arrays, "HASH", "CAST(length({}) AS UBIGINT)")
+    monkeypatch.setattr(duckdb_columns, "HASH", "CAST(length({}) AS UBIGINT)")
     table = read_table(tmp_path / "votes.csv")
     assert table["left"].tolist() == ["ab", "cd", "ab", "efg"]
     assert table.get_column("left").codes is None
@@ -134,7 +134,7 @@ def test_texts_of_one_hash_are_kept_apart(tmp_path, monkeypatch):
 def test_hashes_are_found_wherever_they_lie(hashes, data):
     hashes = np.array(sorted(hashes), dtype=np.uint64)
     wanted = np.array(data.draw(st.lists(st.integers(0, len(hashes) - 1))), dtype=int)
-    assert np.array_equal(arrays._sorted_places(hashes, hashes[wanted]), wanted)
+    assert np.array_equal(duckdb_columns._sorted_places(hashes, hashes[wanted]), wanted)
 
 
 def test_no_dataframe_library_is_needed(tmp_path):

@@ -18,7 +18,7 @@ from pairscore.paper.experiments import (
     size_for_angle,
     solve_need,
 )
-from pairscore.planning.planner import paper_comparisons
+from pairscore.planning.study_size import paper_comparisons
 from tests.paper.conftest import naive_study
 
 PANELS = [

@@ -14,14 +14,9 @@ from pairscore.choices import METHODS
 from pairscore.core.links import get_link
 from pairscore.data.items import read_items
 from pairscore.errors import NoAnswerError
-from pairscore.planning.planner import (
-    PER_ITEM,
-    Plan,
-    Question,
-    correlation_eigenvalues,
-    paper_comparisons,
-    solve,
-)
+from pairscore.planning.assumed_population import correlation_eigenvalues
+from pairscore.planning.planner import PER_ITEM, Plan, Question, solve
+from pairscore.planning.study_size import paper_comparisons
 from pairscore.planning.text import plan_text
 from pairscore.theory.direction_variance import wrong_sign
 from pairscore.theory.integrals import spread_for_noise

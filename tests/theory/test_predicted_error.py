@@ -14,7 +14,7 @@ from benchmarks.predictions import (
     simulate,
     write,
 )
-from scipy.stats import beta, chi2, norm, qmc
+from scipy.stats import beta, chi2, norm
 
 from pairscore import PairscoreError, Population, RankRegression, angle, predict_error
 from pairscore.choices import METHODS
@@ -30,7 +30,12 @@ from pairscore.theory.direction_variance import (
 from pairscore.theory.integrals import (
     spread_for_noise,
 )
-from pairscore.theory.predicted_error import ErrorLaw, QuasiRandomErrors, first_order_variance
+from pairscore.theory.predicted_error import (
+    PERIOD,
+    ErrorLaw,
+    QuasiRandomErrors,
+    first_order_variance,
+)
 from tests.theory.conftest import LEVEL, LOGIT, assert_means, fitted, law_of, sigma_angle, studies
 
 
@@ -560,8 +565,8 @@ def test_the_mean_over_even_directions_is_better_than_over_drawn_ones():
     assert np.sqrt(variance / len(nodes.truth)) > 0.009 * mean
 
 
-def test_more_features_than_a_sobol_sequence_has_dimensions():
-    d = qmc.Sobol.MAXDIM // 2 + 1
+def test_more_features_than_the_lattice_has_dimensions():
+    d = PERIOD // 2 + 1
     nodes = QuasiRandomErrors.of_covariance(np.ones(d), None, n_nodes=8)
     # chi of d - 1 degrees of freedom: its standard deviation is 1 / sqrt(2)
     np.testing.assert_allclose(nodes.length, np.sqrt(d - 1.5), atol=5 / np.sqrt(2))

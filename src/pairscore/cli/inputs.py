@@ -94,7 +94,7 @@ def refuse_twice(comparisons: tuple[Path, ...]) -> None:
 
 def is_alone(items: Path, comparisons: tuple[Path, ...], given: dict[str, Any]) -> bool:
     """Whether one file was given, and has comparisons alone."""
-    from pairscore.data.vote_columns import VoteColumns
+    from pairscore.data.column_roles import VoteColumns
     from pairscore.files.choose_sheets import are_all_comparisons
     from pairscore.files.source import table_kind
 
@@ -130,7 +130,7 @@ def list_bad_rows(output: Path | None, decimal: str | None = None) -> Iterator[N
     """
     from pairscore.errors import BadRowsError
     from pairscore.files.atomic import is_device
-    from pairscore.files.faults import (
+    from pairscore.files.bad_rows import (
         BadFilesError,
         SeveralFaultsError,
         is_bad_rows,
@@ -231,7 +231,7 @@ def read_alone(
 ) -> "StudyInput":
     """Comparisons without a table of items; ``kept`` is how those of a fit were read."""
     from pairscore.data.recipe import Recipe
-    from pairscore.files.new_tables import read_new_votes
+    from pairscore.files.new_comparisons import read_new_votes
     from pairscore.files.study import StudyInput
     from pairscore.files.tables import once
 

@@ -76,7 +76,8 @@ def predict(
     import numpy as np
 
     from pairscore.data.tables import Columns
-    from pairscore.files.new_tables import find_id_for_pairs, read_new_items, read_pairs
+    from pairscore.files.new_comparisons import read_pairs
+    from pairscore.files.new_items import find_id_for_pairs, read_new_items
     from pairscore.files.write import write_table
     from pairscore.model.file import load_model
     from pairscore.model.item_lookup import items_of_fit

@@ -232,7 +232,7 @@ class Unscored:
         if not self.rows:
             return
         from pairscore.data.recipe import remedies_of_items
-        from pairscore.files.faults import write_bad_rows
+        from pairscore.files.bad_rows import write_bad_rows
         from pairscore.files.write import is_xlsx
 
         n = len(self.ids)
@@ -272,7 +272,7 @@ def rank_file(
     values as in the fit, and those that could not be scored, if they are to be skipped.
     """
     from pairscore.errors import BadRowsError
-    from pairscore.files.item_pieces import words_among_numbers
+    from pairscore.files.items_in_pieces import words_among_numbers
 
     asked: dict[str, Any] = {"level": level, "simultaneous": simultaneous, "scale": scale}
     asked["unknown"] = unknown
@@ -299,8 +299,8 @@ def rank_stored(
 ) -> tuple[dict[str, Any], int, Unscored]:
     """As :func:`rank_file`, of a file with these words in place of numbers, by line and column."""
     from pairscore.errors import BadRow, BadRowsError
-    from pairscore.files.faults import BadFilesError, locate_faults
-    from pairscore.files.item_pieces import (
+    from pairscore.files.bad_rows import BadFilesError, locate_faults
+    from pairscore.files.items_in_pieces import (
         ItemPieces,
         new_item_columns,
         without_entries,

@@ -90,7 +90,8 @@ def update(
     refuse_twice(comparisons)
     refuse_other_kind(output)
     from pairscore.estimators.settings import check_settings
-    from pairscore.files.new_tables import read_new_items, read_new_parts
+    from pairscore.files.new_comparisons import read_new_parts
+    from pairscore.files.new_items import read_new_items
     from pairscore.model.file import load_model
     from pairscore.model.update import update_fit
     from pairscore.parallel import Workers

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import SELF_PAIRS
+from pairscore.data.column_roles import check_names, rename_votes
 from pairscore.data.find_ids import find_id_column, found_note, id_settings, names_in
 from pairscore.data.folds import number_groups
 from pairscore.data.items import Items, read_items, refuse_non_finite
-from pairscore.data.layouts import compared_in
 from pairscore.data.recipe import Recipe, read_with_gaps, read_with_settings
 from pairscore.data.tables import ID_COLUMN, Columns, as_frame, backend_of, column_of, to_array
-from pairscore.data.vote_columns import check_names, rename_votes
+from pairscore.data.vote_layouts import compared_in
 from pairscore.data.votes import OUTCOMES, Votes, blank, check_amounts, check_columns, read_votes
 from pairscore.display import first_rows, plural
 from pairscore.errors import PairscoreError, warn_caller

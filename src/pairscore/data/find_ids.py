@@ -17,7 +17,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.data.items import Items
-from pairscore.data.layouts import compared_in
 from pairscore.data.tables import (
     ID_COLUMN,
     Column,
@@ -30,6 +29,7 @@ from pairscore.data.tables import (
     is_missing,
     whole_numbers,
 )
+from pairscore.data.vote_layouts import compared_in
 from pairscore.display import first_few, first_rows
 from pairscore.errors import BadEntriesError, ColumnFoundWarning, PairscoreError
 from pairscore.messages import Piece, Setting

@@ -30,7 +30,6 @@ from pairscore.data.items import (
     refuse_non_finite,
     refuse_other_lists,
 )
-from pairscore.data.layouts import compared_in
 from pairscore.data.smooth import Smooth
 from pairscore.data.tables import (
     ID_COLUMN,
@@ -48,6 +47,7 @@ from pairscore.data.tables import (
     whole_numbers,
     without_rounding_errors,
 )
+from pairscore.data.vote_layouts import compared_in
 from pairscore.display import did_you_mean, first_few, plural
 from pairscore.errors import (
     BadEntriesError,

@@ -28,7 +28,6 @@ import numpy as np
 
 from pairscore.choices import WINNER_MEANINGS
 from pairscore.data.items import Items, plain_id
-from pairscore.data.layouts import layout_of, no_layout
 from pairscore.data.tables import (
     Column,
     Columns,
@@ -41,6 +40,7 @@ from pairscore.data.tables import (
     look_up,
     to_array,
 )
+from pairscore.data.vote_layouts import layout_of, no_layout
 from pairscore.display import first_few, first_rows, plural
 from pairscore.errors import (
     BadEntriesError,

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pairscore.data.layouts import NO_SIDES
-from pairscore.data.vote_columns import SIDES, VoteColumns, plain_name, split_names
+from pairscore.data.column_roles import SIDES, VoteColumns, plain_name, split_names
+from pairscore.data.vote_layouts import NO_SIDES
 from pairscore.display import did_you_mean, first_few
 from pairscore.errors import PairscoreError
 from pairscore.files.source import Kept, table_kind

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pairscore.errors import PairscoreError
-from pairscore.files.arrays import composed, without_blanks
+from pairscore.files.duckdb_columns import composed, without_blanks
 from pairscore.files.encoding import as_utf8, marked_encoding, older_encoding
 from pairscore.files.numbers import POINT
 from pairscore.files.read_csv import (
@@ -36,7 +36,7 @@ from pairscore.files.read_csv import (
 from pairscore.files.source import MAX_LINE, OpenFile, Source
 from pairscore.files.sql import SEALED
 from pairscore.files.tables import one_sentence, warn_of
-from pairscore.files.tidy import looks_plain, tidied_csv
+from pairscore.files.titles_and_totals import looks_plain, tidied_csv
 
 if TYPE_CHECKING:
     import pyarrow as pa

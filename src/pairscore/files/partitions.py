@@ -33,7 +33,7 @@ from pairscore.files.source import (
     refuse_device,
     refuse_no_table,
 )
-from pairscore.files.tidy import HEAD
+from pairscore.files.titles_and_totals import HEAD
 from pairscore.passwords import without_password
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.data.column_roles import NAMED_ROLES, VoteColumns, VoteRoles
 from pairscore.data.comparisons import Comparisons, without_incomplete_items
 from pairscore.data.find_ids import (
     FaultyIdsError,
@@ -22,13 +23,20 @@ from pairscore.data.find_ids import (
 from pairscore.data.items import Items, plain_id
 from pairscore.data.recipe import Recipe
 from pairscore.data.tables import Columns
-from pairscore.data.vote_columns import NAMED_ROLES, VoteColumns, VoteRoles
 from pairscore.data.votes import Votes
 from pairscore.display import first_few, plural
 from pairscore.errors import BadEntriesError, EmptyColumnsError, PairscoreError
+from pairscore.files.bad_rows import BadFilesError, SeveralFaultsError, all_faults, locate_faults
 from pairscore.files.choose_sheets import choose_sheets
-from pairscore.files.faults import BadFilesError, SeveralFaultsError, all_faults, locate_faults
-from pairscore.files.find_columns import (
+from pairscore.files.columns_to_read import (
+    ItemColumns,
+    VoteChoice,
+    open_table,
+    open_tables,
+    sheet_of_items,
+)
+from pairscore.files.comparisons import VoteRows, VoteRules
+from pairscore.files.find_sides import (
     ColumnsUnclearError,
     FoundSides,
     Rows,
@@ -38,13 +46,7 @@ from pairscore.files.find_columns import (
     id_columns,
     unclear_columns,
 )
-from pairscore.files.study_columns import (
-    ItemColumns,
-    VoteChoice,
-    open_table,
-    open_tables,
-    sheet_of_items,
-)
+from pairscore.files.kinds_of_text import kinds_of_text, likely_id
 from pairscore.files.tables import (
     JoinedTables,
     OpenFiles,
@@ -52,8 +54,6 @@ from pairscore.files.tables import (
     once,
     warn_of,
 )
-from pairscore.files.text_columns import kinds_of_text, likely_id
-from pairscore.files.vote_rows import VoteRows, VoteRules
 from pairscore.messages import Piece, Setting
 
 

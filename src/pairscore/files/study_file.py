@@ -20,7 +20,6 @@ decimal = ","
 """
 
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,6 +95,8 @@ def read_study_file(path: Path) -> StudyFile:
 
 
 def _parse(path: Path) -> dict[str, Any]:
+    import tomllib
+
     try:
         return tomllib.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError:

@@ -18,7 +18,8 @@ import numpy as np
 from pairscore.data.tables import Column, Columns
 from pairscore.display import first_few
 from pairscore.errors import BadEntriesError, BadRowsError, PairscoreError, PairscoreWarning
-from pairscore.files.arrays import (
+from pairscore.files.delimiter import shared_delimiter
+from pairscore.files.duckdb_columns import (
     WHOLE,
     as_whole_numbers,
     coded_text,
@@ -26,14 +27,13 @@ from pairscore.files.arrays import (
     without_blanks,
     without_mask,
 )
-from pairscore.files.delimiter import shared_delimiter
 from pairscore.files.encoding import as_utf8
 from pairscore.files.numbers import NUMBER, POINT
+from pairscore.files.parquet_and_jsonl import TypedCells, load_jsonl, load_parquet
 from pairscore.files.read_csv import CsvCells, load_csv, locate_cells
 from pairscore.files.source import Choice, OpenFile, Source, open_file, table_kind
 from pairscore.files.sql import open_database, sql_text
-from pairscore.files.tidy import Sheet, blanks_left_out, looks_plain, tidied_csv
-from pairscore.files.typed import TypedCells, load_jsonl, load_parquet
+from pairscore.files.titles_and_totals import Sheet, blanks_left_out, looks_plain, tidied_csv
 from pairscore.files.workbooks import Workbook, open_workbook, sheet_as_csv
 from pairscore.messages import Piece, Setting
 

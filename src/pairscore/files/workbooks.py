@@ -14,7 +14,7 @@ from pairscore.files.atomic import scratch_folder
 from pairscore.files.delimiter import HEAD_ROWS
 from pairscore.files.numbers import find_signs
 from pairscore.files.source import Kept, refuse_device, unreadable
-from pairscore.files.tidy import Row, Sheet, header_place, tidy
+from pairscore.files.titles_and_totals import Row, Sheet, header_place, tidy
 from pairscore.files.workbook_sizes import refuse_oversized
 from pairscore.messages import Piece
 

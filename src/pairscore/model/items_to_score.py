@@ -32,7 +32,7 @@ from pairscore.data.tables import (
 )
 from pairscore.display import first_few, plural
 from pairscore.errors import BadEntriesError, PairscoreError, warn_caller
-from pairscore.files.faults import all_faults
+from pairscore.files.bad_rows import all_faults
 from pairscore.messages import Setting
 from pairscore.model.fit import Fit
 from pairscore.model.item_lookup import items_of_fit

@@ -14,11 +14,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.core.moments import feature_range, spread
+from pairscore.data.column_roles import ITEM_SETTINGS, NAMED_ROLES
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, feature_keys, one_row, read_items
 from pairscore.data.on_items import OnItems
 from pairscore.data.recipe import Recipe, apply_recipe
-from pairscore.data.vote_columns import ITEM_SETTINGS, NAMED_ROLES
 from pairscore.errors import CallError, PairscoreError
 from pairscore.estimators.separation import Recession
 from pairscore.estimators.table_data import TableData

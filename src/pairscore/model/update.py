@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import REPEATED
+from pairscore.data.column_roles import check_names, rename_votes
 from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.items import Items
-from pairscore.data.repeats import refuse_repeated
-from pairscore.data.vote_columns import check_names, rename_votes
+from pairscore.data.repeated_comparisons import refuse_repeated
 from pairscore.data.votes import PER_ROW, Votes, read_votes
 from pairscore.errors import PairscoreError
 from pairscore.estimators.estimate import Note

@@ -24,7 +24,8 @@ from pairscore.core.links import get_link
 from pairscore.metrics import angle
 from pairscore.model.regression import RankRegression
 from pairscore.paper.rows import interval_factor, jackknife
-from pairscore.planning.planner import paper_comparisons, plan
+from pairscore.planning.planner import plan
+from pairscore.planning.study_size import paper_comparisons
 from pairscore.theory.direction_variance import LabelConstants
 from pairscore.theory.integrals import spread_for_noise
 from pairscore.theory.population import Population

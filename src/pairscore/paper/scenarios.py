@@ -20,7 +20,7 @@ from pairscore.data.items import read_items
 from pairscore.metrics import angle
 from pairscore.model.regression import RankRegression
 from pairscore.paper.experiments import seed_of
-from pairscore.planning.planner import paper_comparisons
+from pairscore.planning.study_size import paper_comparisons
 from pairscore.theory.decomposition import Decomposition, decompose, decomposition_rows
 from pairscore.theory.integrals import spread_for_noise
 from pairscore.theory.population import Population

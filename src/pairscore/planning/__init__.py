@@ -1,7 +1,8 @@
 """How many items and how many comparisons a study needs.
 
-Start with ``planner``: ``plan``, what it is asked, and the search for sizes. ``pilot`` estimates
-the noise from a first few comparisons, ``text`` puts a plan in words and in plain values,
+Start with ``planner``: ``plan`` and what it is asked. ``assumed_population`` is what a plan
+assumes of items, ``study_size`` searches for the fewest items and comparisons, and ``pilot``
+estimates the noise from a first few comparisons. ``text`` puts a plan in words and in plain values,
 ``charts`` draws it and has the start of every chart of the package. ``pairs`` makes the comparisons
 that a plan asks for, ``judging_sheets`` the sheets on which judges answer. ``simulate`` writes a
 simulated study, because theory touches no files.

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from pairscore.data.items import refuse_bad_ids
-from pairscore.data.layouts import compared_in
+from pairscore.data.vote_layouts import compared_in
 from pairscore.display import did_you_mean, first_few
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import atomic_write
+from pairscore.files.kinds_of_text import likely_id
 from pairscore.files.tables import stored_table, warn_of
-from pairscore.files.text_columns import likely_id
 from pairscore.files.workbooks import first_sheet
 from pairscore.files.write import fill_table
 from pairscore.files.write_workbook import NewSheet, fill_workbook

@@ -10,15 +10,24 @@ the interval holds those that are not rejected.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from pairscore.core.links import Link
 from pairscore.core.whitening import whiten
+from pairscore.data.comparisons import Comparisons
+from pairscore.data.items import Items
 from pairscore.display import plural
-from pairscore.errors import PairscoreError
+from pairscore.errors import (
+    PairscoreError,
+)
+from pairscore.messages import Setting
+from pairscore.planning.assumed_population import default_link
 from pairscore.theory.integrals import spread_for_noise
+
+SEED = 1  # of the simulations behind a pilot's interval
 
 FEWEST_COMPARISONS = 50
 GRID = np.linspace(0.0, 0.5, 26)
@@ -201,3 +210,46 @@ def _invert(below: np.ndarray, level: float) -> NoiseEstimate:
         return float(GRID[after - 1] + step * (GRID[after] - GRID[after - 1]))
 
     return NoiseEstimate(crossing(0.5), crossing(tail), crossing(1 - tail), level)
+
+
+def pilot_noise(
+    table: Items | None, pilot: Any, link: Any, noise: Any, explained: Any
+) -> NoiseEstimate:
+    """The noise that a pilot tells, from comparisons of the items of a table."""
+    if explained is not None:
+        raise PairscoreError(
+            "the pilot's noise already includes what features do not explain",
+            [
+                "leave out " + Setting("explained"),
+                "give " + Setting("noise") + " instead of " + Setting("pilot"),
+            ],
+        )
+    if noise is not None:
+        raise PairscoreError(
+            "both "
+            + Setting("noise")
+            + " and "
+            + Setting("pilot")
+            + " are given, and the pilot gives the noise",
+            "leave one out",
+        )
+    if table is None:
+        raise PairscoreError(
+            "a pilot compares items, and their features are missing",
+            "give them with " + Setting("items"),
+        )
+    data, outcome = Comparisons.from_frames(table, pilot)
+    if data.weight is not None:
+        raise PairscoreError(
+            "the pilot has weights, but noise is a share of comparisons; leave the weights out,"
+            " or use the column 'count' for repeated comparisons."
+        )
+    rows = np.repeat(np.arange(len(data)), 1 if data.count is None else data.count.astype(int))
+    return estimate_noise(
+        table.values,
+        data.left[rows],
+        data.right[rows],
+        outcome[rows],
+        default_link(link),
+        np.random.default_rng(SEED),
+    )

@@ -12,32 +12,28 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import METHODS
-from pairscore.core.links import Link, get_link
-from pairscore.core.moments import moments
-from pairscore.core.roots import smallest_whole_number, solve_falling
-from pairscore.data.comparisons import Comparisons
-from pairscore.data.items import Items, read_items
+from pairscore.data.items import read_items
 from pairscore.display import html_text, plural
 from pairscore.errors import (
-    CallError,
     NoAnswerError,
     PairscoreError,
     is_real,
     number_between,
     positive_number,
     share_meant,
-    share_up_to,
     whole_number,
 )
-from pairscore.messages import Message, Setting, either, join
-from pairscore.planning.pilot import NoiseEstimate, estimate_noise
-from pairscore.theory.integrals import CONTRADICTIONS, spread_for_noise
-from pairscore.theory.population import checked_population
-from pairscore.theory.predicted_error import ErrorLaw, ErrorPrediction, checked_method, fewest_items
+from pairscore.messages import Message, Setting, join
+from pairscore.planning.assumed_population import error_law
+from pairscore.planning.pilot import NoiseEstimate, pilot_noise
+from pairscore.planning.study_size import (
+    Search,
+    items_for,
+    items_in_all,
+    paper_comparisons,
+)
+from pairscore.theory.predicted_error import ErrorLaw, ErrorPrediction, checked_method
 
-MOST_ITEMS = 10**8
-MOST_COMPARISONS = 10**12
-ENOUGH = 1.01  # more items than these would lower an error, or a cost, by less than 1 %
 # noise of 'mle' at the lower end of an interval that goes down to zero: less changes little, and
 # takes long to compute
 SMALLEST_NOISE = 0.01
@@ -48,7 +44,6 @@ TARGETS = {
     "norm_error": (np.inf, "above 0"),
 }
 MOST = 1e300  # any finite cost
-SEED = 1  # of the simulations behind a pilot's interval
 SECONDS_PER_COMPARISON = 23.0
 PER_ITEM = 10  # the rule of thumb: every item compared ten times
 HTML_COLUMNS = {
@@ -475,188 +470,7 @@ def checked_costs(item_cost: Any, comparison_cost: Any) -> tuple[float, float] |
     return item, positive_number(comparison_cost, "comparison_cost")
 
 
-# -- the population behind it ----------------------------------------------------------------------
-
-
-def error_law(
-    n_features: Any,
-    min_eigenvalue: Any,
-    noise: Any,
-    link: Any,
-    population: Any,
-    table: Items | None,
-    explained: Any,
-) -> ErrorLaw:
-    """The population that was described: by numbers, by an object, or by a table of items.
-
-    ``noise`` is against the items' whole scores, of whose variance features have ``explained``.
-    """
-    if population is not None:
-        described = {
-            "n_features": n_features,
-            "min_eigenvalue": min_eigenvalue,
-            "noise": noise,
-            "link": link,
-            "items": table,
-            "explained": explained,
-        }
-        given = [Setting(name) for name, value in described.items() if value is not None]
-        if given:
-            raise CallError(
-                "a population has its own features, noise and link",
-                ["leave out " + either(given, " and "), "leave out " + Setting("population")],
-            )
-        return ErrorLaw.of(checked_population(population))
-    if noise is None:
-        raise PairscoreError(
-            "the noise is missing",
-            [
-                f"give the share of {CONTRADICTIONS} (" + Setting("noise") + ", 0.2 is common)",
-                "give comparisons of a pilot (" + Setting("pilot") + ")",
-                "give " + Setting("population"),
-            ],
-        )
-    noise = share_up_to(noise, "noise", 0.5, CONTRADICTIONS)
-    if table is None:
-        eigenvalues = _equally_spaced(n_features, min_eigenvalue)
-    elif n_features is not None or min_eigenvalue is not None:
-        too_many = "min_eigenvalue" if n_features is None else "n_features"
-        raise PairscoreError(
-            "the items determine the features",
-            ["leave out " + Setting(too_many), "leave out " + Setting("items")],
-        )
-    else:
-        eigenvalues = correlation_eigenvalues(table)
-    chosen = default_link(link)
-    spread, item_effect = _spreads(spread_for_noise(chosen, noise), explained)
-    return ErrorLaw(eigenvalues, chosen, spread, item_effect=item_effect)
-
-
-def _spreads(total: float, explained: Any) -> tuple[float, float]:
-    """Standard deviations of the scores: what features explain, and the rest."""
-    if explained is None or explained == 1:
-        return total, 0.0
-    if not is_real(explained) or not 0 < explained < 1:
-        raise PairscoreError(
-            Setting("explained") + f" is {explained!r}",
-            "use the share of the scores' variance that the features explain, above 0 and at most"
-            f" 1.{share_meant(explained)}",
-        )
-    if np.isinf(total):
-        raise PairscoreError(
-            Setting("explained") + " needs comparisons with some noise",
-            ["use a noise above 0", "leave it out"],
-        )
-    return total * float(np.sqrt(explained)), total * float(np.sqrt(1 - explained))
-
-
-def _equally_spaced(n_features: Any, min_eigenvalue: Any) -> np.ndarray:
-    """Eigenvalues of the paper's covariances, d of them from 1 down to the smallest."""
-    if n_features is None:
-        raise PairscoreError(
-            "the number of features is missing",
-            [
-                "give " + Setting("n_features"),
-                "give " + Setting("items"),
-                "give " + Setting("population"),
-            ],
-        )
-    value = 1.0 if min_eigenvalue is None else min_eigenvalue
-    remedy = "a number above 0 and at most 1"
-    smallest = number_between(value, "min_eigenvalue", 1e-12, 1, remedy)
-    return np.linspace(1.0, smallest, whole_number(n_features, "n_features"))
-
-
-def default_link(link: Any) -> Link:
-    """The link that was given, or logit."""
-    return get_link("logit" if link is None else link)
-
-
-def correlation_eigenvalues(items: Items) -> np.ndarray:
-    """Eigenvalues of the features' correlations, from the largest down.
-
-    The zeros of constant or repeated features are left out. Eigenvalues of a sample of n items
-    spread too far: the trace of the inverse, on which angles depend, is too large by about
-    n / (n - d - 2). They are drawn towards their mean until it is not.
-    """
-    if len(items) < 2:
-        raise PairscoreError(
-            f"{plural(len(items), 'item')} cannot tell how features vary; give at least 2."
-        )
-    sample = moments(items.values)
-    varies = sample.sd > 0
-    if not varies.any():
-        raise PairscoreError(
-            "no feature of the items varies; give features that differ between items."
-        )
-    standard = (items.values[:, varies] - sample.mean[varies]) / sample.sd[varies]
-    eigenvalues = np.linalg.eigvalsh(standard.T @ standard / len(items))[::-1]
-    # with fewer items than features, zeros say nothing about the features
-    if len(items) > len(eigenvalues):
-        eigenvalues = eigenvalues[eigenvalues > 1e-10 * eigenvalues[0]]
-    share = max(len(items) - len(eigenvalues) - 2, 1) / (len(items) - 1)
-    return _less_spread(np.maximum(eigenvalues, 0.0), share)
-
-
-def _less_spread(eigenvalues: np.ndarray, share: float) -> np.ndarray:
-    """Eigenvalues drawn towards their mean until the sum of their inverses is ``share`` of what it
-    was, or all are equal.
-    """
-    mean = float(eigenvalues.mean())
-
-    def mixed(weight: float) -> np.ndarray:
-        return (1 - weight) * eigenvalues + weight * mean
-
-    if eigenvalues[-1] <= 0:
-        return mixed(1.0)
-    target = share * np.sum(1 / eigenvalues)
-    return mixed(solve_falling(lambda weight: np.log(np.sum(1 / mixed(weight)) / target), 0.0, 1.0))
-
-
-def pilot_noise(
-    table: Items | None, pilot: Any, link: Any, noise: Any, explained: Any
-) -> NoiseEstimate:
-    """The noise that a pilot tells, from comparisons of the items of a table."""
-    if explained is not None:
-        raise PairscoreError(
-            "the pilot's noise already includes what features do not explain",
-            [
-                "leave out " + Setting("explained"),
-                "give " + Setting("noise") + " instead of " + Setting("pilot"),
-            ],
-        )
-    if noise is not None:
-        raise PairscoreError(
-            "both "
-            + Setting("noise")
-            + " and "
-            + Setting("pilot")
-            + " are given, and the pilot gives the noise",
-            "leave one out",
-        )
-    if table is None:
-        raise PairscoreError(
-            "a pilot compares items, and their features are missing",
-            "give them with " + Setting("items"),
-        )
-    data, outcome = Comparisons.from_frames(table, pilot)
-    if data.weight is not None:
-        raise PairscoreError(
-            "the pilot has weights, but noise is a share of comparisons; leave the weights out,"
-            " or use the column 'count' for repeated comparisons."
-        )
-    rows = np.repeat(np.arange(len(data)), 1 if data.count is None else data.count.astype(int))
-    return estimate_noise(
-        table.values,
-        data.left[rows],
-        data.right[rows],
-        outcome[rows],
-        default_link(link),
-        np.random.default_rng(SEED),
-    )
-
-
-# -- the search for sizes --------------------------------------------------------------------------
+# -- the study that answers it ---------------------------------------------------------------------
 
 
 def solve(law: ErrorLaw, question: Question, method: str) -> PlannedStudy:
@@ -678,130 +492,8 @@ def solve(law: ErrorLaw, question: Question, method: str) -> PlannedStudy:
     return _study(law, question, method, int(n or 0), int(m or 0))
 
 
-def items_for(law: ErrorLaw, method: str, m: int) -> int:
-    """The number of items that makes the most of m comparisons.
-
-    More items always lower the error on new items, but ever less: these are the fewest up to m at
-    which it is at most 1 % larger than with m items, which are two comparisons of each.
-    """
-    fewest = fewest_items(method, law.n_features)
-    best = float(law.errors(max(m, fewest), m, method)["misordered_new"].mean())
-    search = Search(law, method, "misordered_new", ENOUGH * best)
-    return min(search.items(m), max(m, fewest))
-
-
-def paper_comparisons(n_items: int) -> int:
-    """The paper's number of comparisons for N items: ceil(N log N)."""
-    return int(np.ceil(n_items * np.log(n_items)))
-
-
 def _study(law: ErrorLaw, question: Question, method: str, n: int, m: int) -> PlannedStudy:
-    total = _items_in_all(method) * n
+    total = items_in_all(method) * n
     cost = None if question.costs is None else question.costs[0] * total + question.costs[1] * m
     hours = m * question.seconds / 3600
     return PlannedStudy(method, n, total, m, law.predict(n, m, method), hours, cost)
-
-
-def _items_in_all(method: str) -> int:
-    """Items collected for each one compared: `split` has as many again behind its covariance."""
-    return 2 if method == "split" else 1
-
-
-@dataclass(frozen=True)
-class Search:
-    """Sizes at which the expected ``measure`` of error of a method comes down to a ``target``.
-
-    Errors fall in N and M. Every search that finds nothing raises NoAnswerError with a sentence.
-    """
-
-    law: ErrorLaw
-    method: str
-    measure: str
-    target: float
-
-    def error(self, n: int, m: int) -> float:
-        """The expected error of a study of n items and m comparisons."""
-        return float(self.law.errors(n, m, self.method)[self.measure].mean())
-
-    def excess(self, n: int, m: int) -> float:
-        """log(error / target), which is nearly linear in log n and log m."""
-        return float(np.log(np.clip(self.error(n, m) / self.target, 1e-12, 1e12)))
-
-    def comparisons(self, n: int, guess: int | None = None) -> int:
-        """The fewest comparisons of n items."""
-        m = smallest_whole_number(lambda m: self.excess(n, m), 1, MOST_COMPARISONS, guess)
-        if m is None:
-            raise self._refusal(plural(n, "item"), "comparisons", self.error(n, MOST_COMPARISONS))
-        return m
-
-    def items(self, m: int) -> int:
-        """The fewest items that are compared m times."""
-        n = self._fewest_items(lambda n: self.excess(n, m))
-        if n is None:
-            raise self._refusal(plural(m, "comparison"), "items", self.error(MOST_ITEMS, m))
-        return n
-
-    def items_with_paper_comparisons(self) -> int:
-        """The fewest items that are compared ceil(N log N) times."""
-        n = self._fewest_items(lambda n: self.excess(n, paper_comparisons(n)))
-        if n is None:
-            raise NoAnswerError(
-                f"{self.method!r} cannot reach {self.measure} {self.target:g} with {MOST_ITEMS:,}"
-                " items and M = N log N",
-                "ask for a larger error",
-            )
-        return n
-
-    def cheapest(self, costs: tuple[float, float]) -> tuple[int, int]:
-        """Items and comparisons at the lowest cost."""
-        least = self._fewest_items(lambda n: self.excess(n, MOST_COMPARISONS))
-        if least is None:
-            raise NoAnswerError(
-                f"no number of items and comparisons up to {MOST_ITEMS:,} and {MOST_COMPARISONS:,}"
-                f" reaches {self.target:g}",
-                "ask for a larger error",
-            )
-        from scipy.optimize import minimize_scalar  # slow to import, and only wanted here
-
-        item_cost, m = costs[0] * _items_in_all(self.method), None
-        if item_cost == 0:
-            return self.fewest_comparisons()
-
-        def study(log_n: float) -> tuple[float, int, int]:
-            nonlocal m
-            n = max(round(float(np.exp(log_n))), least)
-            m = self.comparisons(n, guess=m)  # close to that of the study before
-            return item_cost * n + costs[1] * m, n, m
-
-        grid = np.linspace(np.log(least), np.log(MOST_ITEMS), 8)
-        best = int(np.argmin([study(point)[0] for point in grid]))
-        around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-        bottom = minimize_scalar(
-            lambda point: np.log(study(point)[0]),
-            bounds=around,
-            method="bounded",
-            options={"xatol": 5e-3},
-        ).x
-        # whole numbers make the cost jagged
-        near = [study(bottom + step) for step in (-0.05, -0.025, 0.0, 0.025, 0.05)]
-        return min(*near, study(grid[best]))[1:]
-
-    def fewest_comparisons(self) -> tuple[int, int]:
-        """Items and comparisons where items cost nothing.
-
-        As few comparisons as with a new pair of items for each, within 1 %, and the fewest items
-        for that.
-        """
-        m = self._fewest_items(lambda m: self.excess(m, m))
-        n = self.items(int(np.ceil(ENOUGH * (m or MOST_ITEMS))))
-        return n, self.comparisons(n)
-
-    def _fewest_items(self, excess: Callable[[int], float]) -> int | None:
-        fewest = fewest_items(self.method, self.law.n_features)
-        return smallest_whole_number(excess, fewest, MOST_ITEMS)
-
-    def _refusal(self, fixed: str, free: str, floor: float) -> NoAnswerError:
-        return NoAnswerError(
-            f"with {fixed} {self.method!r} cannot reach {self.measure} {self.target:g} at any"
-            f" number of {free}: it stays at {floor:.3g}"
-        )

@@ -8,7 +8,8 @@ import numpy as np
 from pairscore.display import plural, text_table
 from pairscore.errors import NoAnswerError, PairscoreError
 from pairscore.messages import Setting, Words, in_python
-from pairscore.planning.planner import PER_ITEM, Plan, PlannedStudy, items_for
+from pairscore.planning.planner import PER_ITEM, Plan, PlannedStudy
+from pairscore.planning.study_size import items_for
 from pairscore.records import plain
 from pairscore.theory.integrals import correct_share
 from pairscore.theory.predicted_error import fewest_items

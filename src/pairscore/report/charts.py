@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from pairscore.evaluation.measures import CalibrationBin
     from pairscore.model.curves import ScoreCurve
     from pairscore.report.facts import Coefficient, Effect, TieRate
+    from pairscore.report.held_out import Trial, WrongShare
     from pairscore.report.items import Bar, RankedItem
     from pairscore.report.judges import Judge
-    from pairscore.report.prospects import Prospect
-    from pairscore.report.trials import Trial, WrongShare
+    from pairscore.report.more_comparisons import Prospect
 
 WIDTH, BOTTOM, TOP = 440, 300, 12  # of a drawing; the page scales it to its card
 LOW_BOTTOM = 190  # of the smaller charts

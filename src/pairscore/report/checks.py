@@ -27,8 +27,8 @@ from pairscore.estimators.table_data import TableData
 from pairscore.evaluation.settings_search import IN_WORDS
 from pairscore.model.predict import expected_outcomes
 from pairscore.model.regression import RankRegression
+from pairscore.report.held_out import WrongShare
 from pairscore.report.items import comparisons_per_item
-from pairscore.report.trials import WrongShare
 from pairscore.report.words import (
     advice_or_tried,
     as_sentence,

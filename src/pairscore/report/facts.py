@@ -34,6 +34,7 @@ from pairscore.model.summary import Summary
 from pairscore.parallel import ALONE, Workers
 from pairscore.passwords import without_password
 from pairscore.report.checks import Check, checks, slope_checks
+from pairscore.report.held_out import HeldOutItems, Trial, WrongShare, try_methods, wrong_share
 from pairscore.report.items import (
     Bar,
     RankedItem,
@@ -43,9 +44,13 @@ from pairscore.report.items import (
     read_comparisons,
 )
 from pairscore.report.judges import Judge, judge_checks, judge_rows
-from pairscore.report.lead import lead_sentences, new_items_sentences
-from pairscore.report.prospects import Prospect, best_accuracy, misordered_by_intervals, prospects
-from pairscore.report.trials import HeldOutItems, Trial, WrongShare, try_methods, wrong_share
+from pairscore.report.more_comparisons import (
+    Prospect,
+    best_accuracy,
+    misordered_by_intervals,
+    prospects,
+)
+from pairscore.report.opening_sentences import lead_sentences, new_items_sentences
 from pairscore.report.words import with_spaces
 
 TIE_BINS = 5

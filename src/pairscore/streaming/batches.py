@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from pairscore.core.amounts import times_amount
+from pairscore.data.column_roles import VoteColumns, check_names, refuse_losers_that_won
 from pairscore.data.items import (
     Items,
 )
-from pairscore.data.layouts import NO_SIDES, no_layout
 from pairscore.data.tables import Column, Columns
-from pairscore.data.vote_columns import VoteColumns, check_names, refuse_losers_that_won
+from pairscore.data.vote_layouts import NO_SIDES, no_layout
 from pairscore.data.votes import (
     Votes,
     may_be_codes,

@@ -15,7 +15,7 @@ from pairscore.data.find_ids import (
 )
 from pairscore.data.tables import ID_COLUMN, Column, as_frame, distinct
 from pairscore.errors import ColumnFoundWarning, warn_caller
-from pairscore.files.arrays import as_whole_numbers
+from pairscore.files.duckdb_columns import as_whole_numbers
 from pairscore.files.partitions import Partition
 from pairscore.streaming.batches import BatchLayout, located
 from pairscore.streaming.stream_items import columns_of_items, item_parts, item_tables

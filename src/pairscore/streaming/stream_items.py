@@ -22,7 +22,7 @@ from pairscore.data.recipe import Recipe, with_curves
 from pairscore.data.tables import ID_COLUMN, Column, Columns, as_frame, column_of, ids_of
 from pairscore.display import did_you_mean, first_few
 from pairscore.errors import PairscoreError
-from pairscore.files.arrays import as_whole_numbers, composed, without_blanks
+from pairscore.files.duckdb_columns import as_whole_numbers, composed, without_blanks
 from pairscore.files.partitions import FilePartition, Partition, import_arrow, is_text, partitions
 from pairscore.streaming.batches import located
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.data.column_roles import NAMED_ROLES
 from pairscore.data.items import (
     Items,
 )
-from pairscore.data.vote_columns import NAMED_ROLES
 from pairscore.display import shown
 from pairscore.errors import PairscoreError, no_comparisons
 from pairscore.estimators.checks import no_sides

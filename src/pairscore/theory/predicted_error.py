@@ -52,6 +52,12 @@ ANY_DIRECTION = {
 # a power of two, at which a Sobol sequence is even: more nodes would bring a mean angle closer than
 # a quarter of a percent, and take longer than the 20 ms that they take for a hundred features
 NODES = 4096
+# of the lattice of directions: 4096 is a power of two and GENERATOR is 5 modulo 8, so that its
+# powers recur as late as they can. Mean angles vary by shift as little as with a Sobol sequence
+# (`tests/theory/test_predicted_error.py`), for which scipy.stats takes as long to import as all
+# that a plan does.
+GENERATOR = 1413
+PERIOD = NODES // 4
 SEED = 20210  # any would do; fixed, so that a prediction is a number and not a draw
 
 
@@ -59,7 +65,7 @@ SEED = 20210  # any would do; fixed, so that a prediction is a number and not a 
 class QuasiRandomErrors:
     """Nodes of a quadrature over the errors of studies, in one population or in many.
 
-    Directions come from a scrambled Sobol sequence: with as many random ones a mean angle would be
+    Directions come from a shifted lattice: with as many random ones a mean angle would be
     off by a percent where one eigenvalue dominates, with these by a quarter of a percent.
 
     In whitened coordinates an estimate is ``along`` e + ``across`` u, e the true direction and u a
@@ -166,15 +172,17 @@ class QuasiRandomErrors:
 
 
 def _even_normals(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
-    """Normals (n x d) that fill space evenly: a scrambled Sobol sequence, where there is one.
+    """Normals (n x d) that fill space evenly: a lattice of Korobov (1959), shifted at random.
 
-    Beyond 21 201 dimensions they are drawn; in so many, the mean over directions hardly varies.
+    The coordinates of point i are the fractions of i a^j / n + shift_j. The powers of a recur from
+    1024 on; beyond, normals are drawn: in so many dimensions the mean over directions hardly
+    varies.
     """
-    from scipy.stats import qmc  # a quarter of a second, which only predictions pay for
-
-    if d > qmc.Sobol.MAXDIM:
+    if d > PERIOD:
         return rng.normal(size=(n, d))
-    return ndtri(qmc.Sobol(d, rng=rng).random(n))
+    powers = [pow(GENERATOR, j, n) for j in range(d)]
+    fractions = (np.arange(n)[:, None] * powers / n + rng.random(d)) % 1
+    return ndtri(np.clip(fractions, np.finfo(float).tiny, None))
 
 
 def _shuffled_normals(n: int, rng: np.random.Generator) -> np.ndarray:

@@ -5,13 +5,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pairscore.data.layouts import LAYOUTS, NO_SIDES, Layout
+from pairscore.data.column_roles import VoteColumns, VoteRoles
 from pairscore.data.recipe import Recipe, item_columns, make_recipe
 from pairscore.data.tables import Columns
-from pairscore.data.vote_columns import VoteColumns, VoteRoles
+from pairscore.data.vote_layouts import LAYOUTS, NO_SIDES, Layout
 from pairscore.display import did_you_mean, first_few
 from pairscore.errors import BadRowsError, PairscoreError
-from pairscore.files.faults import BadFilesError
+from pairscore.files.bad_rows import BadFilesError
 from pairscore.files.tables import (
     StoredTable,
     stored_table,

@@ -12,7 +12,7 @@ from pairscore.data.recipe import Recipe
 from pairscore.data.tables import Columns
 from pairscore.display import plural
 from pairscore.errors import NO_NUMBER, BadEntriesError
-from pairscore.files.faults import all_faults
+from pairscore.files.bad_rows import all_faults
 from pairscore.files.numbers import decimal_sign_of
 from pairscore.files.tables import StoredTable
 from pairscore.messages import Piece, Setting
@@ -98,7 +98,7 @@ class ItemPieces:
 def new_item_columns(fit: "Fit", id: str | None, reading: dict[str, Any]) -> tuple[Any, Any]:
     """The columns that a table of new items needs, and how it is read."""
     from pairscore.data.recipe import recipe_of
-    from pairscore.files.study_columns import ItemColumns
+    from pairscore.files.columns_to_read import ItemColumns
     from pairscore.files.workbooks import first_sheet
 
     recipe = recipe_of(fit) if id is None else replace(recipe_of(fit), id=id)

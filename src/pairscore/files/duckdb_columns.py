@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.data.tables import Column
-from pairscore.files.tidy import BLANKS
+from pairscore.files.titles_and_totals import BLANKS
 
 WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")  # written as Python writes it, and within 64 bits
 HASH = "hash({})"  # of a text, 64 bits

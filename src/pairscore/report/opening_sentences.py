@@ -13,8 +13,8 @@ from pairscore.report.words import advice_or_tried, number_of, percent, wins
 if TYPE_CHECKING:
     from pairscore.report.checks import Check
     from pairscore.report.facts import ReportFacts
+    from pairscore.report.held_out import WrongShare
     from pairscore.report.items import RankedItem
-    from pairscore.report.trials import WrongShare
 
 LEAST_SHOWN = 0.01  # share of pairs
 NO_NEW_ITEMS = (

@@ -10,7 +10,7 @@ from pairscore import RankRegression
 from pairscore.errors import CollinearFeaturesWarning, PairscoreWarning
 from pairscore.report.checks import Check
 from pairscore.report.facts import ReportFacts, report_facts
-from pairscore.report.lead import lead_sentences, verdict_of_checks
+from pairscore.report.opening_sentences import lead_sentences, verdict_of_checks
 from pairscore.report.page import report_html
 from tests.limits import largest_mean
 from tests.model.test_open_directions import study_of_years

@@ -4,7 +4,7 @@ import duckdb
 import numpy as np
 
 from pairscore.data.recipe import Recipe
-from pairscore.files.item_pieces import ItemPieces
+from pairscore.files.items_in_pieces import ItemPieces
 from pairscore.files.tables import PIECE_ROWS, stored_table
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.data.column_roles import SIDES, VoteRoles, join_names
 from pairscore.data.find_ids import MATCH, choose_ids
 from pairscore.data.items import plain_id
-from pairscore.data.layouts import LAYOUTS, NEEDED, NO_SIDES, SAY_WHICH, likely_layout
 from pairscore.data.tables import Columns, is_missing
-from pairscore.data.vote_columns import SIDES, VoteRoles, join_names
+from pairscore.data.vote_layouts import LAYOUTS, NEEDED, NO_SIDES, SAY_WHICH, likely_layout
 from pairscore.data.votes import MOST_CODES, OUTCOME_OF_WORD
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.data.column_roles import NAMED_ROLES, VoteRoles
 from pairscore.data.items import Items
 from pairscore.data.tables import Column, Columns, is_missing
-from pairscore.data.vote_columns import NAMED_ROLES, VoteRoles
 from pairscore.data.votes import SKIPPED, Votes, check_codes, read_votes
 from pairscore.display import first_few, plural
 from pairscore.errors import BadEntriesError, PairscoreError
-from pairscore.files.faults import BadFilesError, locate_faults
-from pairscore.files.find_columns import (
+from pairscore.files.bad_rows import BadFilesError, locate_faults
+from pairscore.files.find_sides import (
     point_out_forms,
 )
 from pairscore.files.tables import (

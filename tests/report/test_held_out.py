@@ -21,8 +21,8 @@ from pairscore.evaluation.measures import calibration_bins
 from pairscore.messages import Setting
 from pairscore.report.checks import side_z
 from pairscore.report.facts import report_facts
+from pairscore.report.held_out import item_folds, pair_folds, try_methods, wrong_share
 from pairscore.report.page import report_html
-from pairscore.report.trials import item_folds, pair_folds, try_methods, wrong_share
 from tests.limits import CHANCE
 from tests.report.conftest import (
     assert_whole,
@@ -31,7 +31,7 @@ from tests.report.conftest import (
     facts_of,
     read_comparisons,
 )
-from tests.report.test_prospects import compared, draw_abilities
+from tests.report.test_more_comparisons import compared, draw_abilities
 
 LOGIT = get_link("logit")
 

@@ -1,49 +1,39 @@
-"""Tables for a model that is there: new items, new comparisons, pairs to predict."""
+"""New comparisons for a model that is there, and pairs to predict."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from pairscore.data.column_roles import VoteColumns, VoteRoles
 from pairscore.data.comparisons import Comparisons, items_of_votes
-from pairscore.data.find_ids import (
-    find_id_column,
-    found_words,
-    names_in,
-)
 from pairscore.data.items import Items, plain_id
-from pairscore.data.recipe import recipe_of
 from pairscore.data.tables import Columns
-from pairscore.data.vote_columns import VoteColumns, VoteRoles
 from pairscore.errors import BadEntriesError
+from pairscore.files.bad_rows import all_faults, locate_faults
 from pairscore.files.choose_sheets import choose_sheets
-from pairscore.files.faults import all_faults, locate_faults
-from pairscore.files.find_columns import (
+from pairscore.files.columns_to_read import (
+    OpenPairColumns,
+    VoteChoice,
+    open_table,
+    open_tables,
+)
+from pairscore.files.comparisons import VoteRows, VoteRules
+from pairscore.files.find_sides import (
     Rows,
     as_texts,
     find_sides,
     unclear_columns,
 )
 from pairscore.files.source import Kept, table_kind
-from pairscore.files.study import items_or_faults, with_sides
-from pairscore.files.study_columns import (
-    ItemColumns,
-    OpenPairColumns,
-    VoteChoice,
-    open_table,
-    open_tables,
-    sheet_of_items,
-)
+from pairscore.files.study import with_sides
 from pairscore.files.tables import (
     JoinedTables,
     OpenFiles,
     once,
     warn_of,
 )
-from pairscore.files.vote_rows import VoteRows, VoteRules
-from pairscore.files.workbooks import first_sheet
 from pairscore.messages import Piece
 
 
@@ -131,7 +121,7 @@ def read_pairs(
     # as if left had won
     rules = VoteRules("refuse", 0, context, {"left": "left"})
     with OpenFiles() as files, ExitStack() as stack:
-        one_sheet = _one_sheet(pairs_file, sheet, say, files, columns.columns)
+        one_sheet = sheet_of_pairs(pairs_file, sheet, say, files, columns.columns)
         reading |= {"sheet": one_sheet, "files": files}
         stored = stack.enter_context(open_table(pairs_file, columns, say=say, **reading))
         pairs = columns.roles.rename(stored.read())
@@ -144,50 +134,7 @@ def read_pairs(
             raise locate_faults(faults, stored, columns.roles.columns) from error
 
 
-def read_new_items(items_file: Any, fit: Any, id: str | None = None, **reading: Any) -> Items:
-    """Items from a file, with the features of a fit; ``id`` names another column of ids."""
-    recipe = recipe_of(fit) if id is None else replace(recipe_of(fit), id=id)
-    needed = ItemColumns(recipe=recipe, id_is_optional=id is None and fit.recipe is None)
-    with open_table(items_file, needed, **sheet_of_items(reading)) as stored:
-        table = stored.read()
-        return items_or_faults(needed.recipe_for(table.columns), table, stored)
-
-
-def find_id_for_pairs(
-    items_file: Any,
-    pairs_file: Any,
-    fit: Any,
-    context: Collection[str],
-    vote_columns: Mapping[str, str | None],
-    kept_columns: Mapping[str, str] | None = None,
-    sheet: Sequence[str] = (),
-    say: Callable[[Piece], None] = warn_of,
-    **reading: Any,
-) -> str | None:
-    """The column of ids of new items, by the pairs, where the model does not know which it is."""
-    recipe = recipe_of(fit)
-    needed = ItemColumns(recipe=recipe, id_is_optional=True)
-    columns = VoteChoice(OpenPairColumns.of(vote_columns, context, kept_columns))
-    quiet: dict[str, Any] = {"say": lambda text: None}  # it is said when they are read for good
-    with ExitStack() as stack:
-        files = stack.enter_context(OpenFiles())
-        of_pairs = _one_sheet(pairs_file, sheet, quiet["say"], files, columns.columns)
-        table, pairs = open_tables(
-            stack,
-            [(items_file, needed, first_sheet(sheet)), (pairs_file, columns, of_pairs)],
-            reading | quiet | {"files": files},
-        )
-        texts = table.read_texts()
-        if recipe.id in texts.columns:
-            return None
-        names = names_in(columns.roles.rename(pairs.read()))
-        found = find_id_column(texts, names, features=recipe.sources, by_text=True)
-        if found is not None:
-            say(f"{table.source.shown!r}: {found_words(found)}.")
-        return found
-
-
-def _one_sheet(
+def sheet_of_pairs(
     file: Any,
     named: Sequence[str],
     say: Callable[[Piece], None],

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pairscore.data.tables import Columns
-from pairscore.files.text_columns import kinds_of_text
-from tests.files.test_find_columns import IDS
+from pairscore.files.kinds_of_text import kinds_of_text
+from tests.files.test_find_sides import IDS
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ from pairscore import Comparisons, Population, RankRegression, plan, predict_err
 from pairscore.core.links import get_link
 from pairscore.data.items import Items
 from pairscore.report.facts import report_facts
-from pairscore.report.page import report_html
-from pairscore.report.prospects import (
+from pairscore.report.more_comparisons import (
     ability_prospects,
     best_accuracy,
     misordered_by_intervals,
     prospects,
 )
+from pairscore.report.page import report_html
 from pairscore.theory.direction_variance import LabelLaw, wrong_sign
 from pairscore.theory.integrals import spread_for_noise
 from tests.limits import largest_mean

@@ -1,7 +1,7 @@
 """Which column of a table of comparisons has which role: the one place that decides it.
 
 For tables in memory, files and streams: a column has a role because it was named, or because it is
-called so. Only the two sides may be found by their entries (:mod:`pairscore.files.find_columns`),
+called so. Only the two sides may be found by their entries (:mod:`pairscore.files.find_sides`),
 where the winner is then told by an id or by the name of a side.
 """
 
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from pairscore.data.items import plain_id
-from pairscore.data.layouts import LAYOUTS, NO_SIDES, Layout, layout_of, no_layout
 from pairscore.data.tables import Columns, Frame, as_frame, column_of
+from pairscore.data.vote_layouts import LAYOUTS, NO_SIDES, Layout, layout_of, no_layout
 from pairscore.data.votes import OUTCOME_OF_WORD, Votes
 from pairscore.display import did_you_mean, first_few, plural
 from pairscore.errors import CallError, PairscoreError

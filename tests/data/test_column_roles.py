@@ -7,14 +7,14 @@ import pyarrow as pa
 import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, fit_stream
-from pairscore.data.layouts import likely_layout
-from pairscore.data.vote_columns import (
+from pairscore.data.column_roles import (
     VoteColumns,
     check_names,
     join_names,
     rename_votes,
     split_names,
 )
+from pairscore.data.vote_layouts import likely_layout
 
 FRAMES = pytest.mark.parametrize(
     "frame",

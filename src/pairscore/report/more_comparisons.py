@@ -14,8 +14,8 @@ from pairscore.effects.judges import REACH
 from pairscore.errors import PairscoreError
 from pairscore.model.item_lookup import known_items
 from pairscore.model.regression import RankRegression
-from pairscore.planning.planner import correlation_eigenvalues
-from pairscore.report.trials import NAN, HeldOutItems, Trial
+from pairscore.planning.assumed_population import correlation_eigenvalues
+from pairscore.report.held_out import NAN, HeldOutItems, Trial
 from pairscore.report.words import plain_text
 from pairscore.theory.integrals import best_share, spread_for_noise
 from pairscore.theory.predicted_error import ErrorLaw

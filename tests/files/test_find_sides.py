@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from pairscore.data.column_roles import VoteColumns
 from pairscore.data.tables import Columns
-from pairscore.data.vote_columns import VoteColumns
 from pairscore.errors import PairscoreError
-from pairscore.files.find_columns import as_texts, find_sides, id_columns, unclear_columns
+from pairscore.files.find_sides import as_texts, find_sides, id_columns, unclear_columns
 
 RNG = np.random.default_rng(0)
 IDS = [f"P{row}" for row in range(12)]

@@ -8,7 +8,7 @@ from pairscore.errors import BadRowsError, PairscoreError, PairscoreWarning
 from pairscore.files.delimiter import find_delimiter
 from pairscore.files.source import OpenFile
 from pairscore.files.study import read_study
-from pairscore.files.tidy import looks_plain
+from pairscore.files.titles_and_totals import looks_plain
 from tests.files.test_tables import as_lists, read_bytes
 
 PLAIN = {"id": ["a", "b", "c"], "x": [1.0, 2.5, 3.0], "k": ["p", "q", "p"]}
