@@ -71,18 +71,21 @@ def test_bent_truths_are_within_a_percent(shape, law, figures):
 def test_auto_finds_what_is_bent_and_leaves_the_rest_straight(
     shape, n_items, n_comparisons, figures
 ):
-    bent, others, found = 0, 0, []
+    bent = others = smooth = 0
+    found = []
     for seed in range(N_FITS):
         rng = np.random.default_rng([2, seed])
         X, _, votes = drawn(rng, shape, "uniform", n_items, n_comparisons)
         choice = auto_fit(X, votes, use="new", random_state=seed)
         curves = choice.settings.get("curves", ())
-        bent += "x0" in curves
+        bent += "x0" in curves or "smooth" in choice.settings
+        smooth += "smooth" in choice.settings
         others += len({*curves} - {"x0"})
         found.append(excess(choice.model, shape, "uniform"))
     name = f"auto, {shape}, {n_items} items, {n_comparisons} comparisons"
     figures(f"{name}: above the truth's log-loss", "", f"{100 * np.mean(found):.2f} %")
     figures(f"{name}: straight columns with a curve", "", f"{others / N_FITS / (D - 1):.1%}")
+    figures(f"{name}: with a smooth part", "", f"{smooth / N_FITS:.1%}")
     if shape == "straight":
         figures(f"{name}: left straight", "90 %", f"{1 - bent / N_FITS:.1%}")
         # refuted where so many curves had a chance below 1 in 1000

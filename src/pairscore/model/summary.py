@@ -289,6 +289,7 @@ class Summary:
             return self._meaning_of_abilities()
         wins = np.array(columns["wins_of_100"])
         p = np.array(columns["p"])
+        p[len(p) - self._n_smooth :] = np.nan
         if np.isnan(wins).all():
             return "No single coefficient is determined by the comparisons."
         number = int(np.isfinite(p).sum())
