@@ -170,6 +170,7 @@ class ReportFacts:
     coefficients: list[Coefficient]
     categories: list[Category]
     curves: list[Curve]
+    n_smooth: int
     meaning: str
     summary: list[tuple[str, str]]
     average_score: float
@@ -351,6 +352,7 @@ def report_facts(
         coefficients=coefficients(model) if has_features else [],
         categories=categories(model, data) if has_features else [],
         curves=curves(model, data) if has_features else [],
+        n_smooth=n_smooth(model.recipe_),
         meaning=Summary(fit).meaning(),
         summary=[(name, with_spaces(text)) for name, text in Summary(fit).facts()],
         average_score=float(shown.show(np.zeros(1))[0]),
