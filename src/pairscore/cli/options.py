@@ -329,7 +329,7 @@ def file_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> 
     settings = {name: given.get(name) for name in FILE_NAMES} | lists
     of_fit = {name: value for name, value in (kept or {}).items() if value}
     kept = {n: of_fit[n] for n in FILE_NAMES if n in of_fit and n != "sheet" and not settings[n]}
-    as_kept = ("decimal", "encoding")
+    as_kept = ("decimal", "encoding", "delimiter")
     settings |= {name: Kept(v) if name in as_kept else v for name, v in kept.items()}
     if not settings["sheet"] and ("sheet" in of_fit or "vote_sheets" in of_fit):
         of_items = of_fit.get("sheet", [""])[0]  # comes first; files without sheets have none

@@ -38,6 +38,7 @@ from pairscore.data.tables import (
     as_frame,
     backend_of,
     column_of,
+    distinct,
     ids_of,
     list_lengths,
     look_up,
@@ -64,6 +65,7 @@ Curves = Collection[str] | Mapping[str, Sequence[float] | None]
 MAX_LEVELS = 1000
 MANY_VALUES = 5  # of a column that may be a curve without being asked for
 BLOCK = 1 << 16  # rows whose terms are computed at a time
+MOST_WORDS = 5  # that may stand for missing values in a column of numbers
 NO_LEVEL = -1
 UNKNOWN_LEVEL = -2
 LIST_SETTINGS = {"features", "exclude", "categorical", "squares", "curves", "interactions"}
@@ -441,9 +443,13 @@ def numeric_column(table: Columns, name: str) -> np.ndarray:
         example = next((value for value in table[name] if value is not None), None)
         if example is None:  # in every row
             return np.full(len(table), np.nan)
+        remedies: list[Piece] = ["make it numbers", "use " + Setting("categorical") + " in the fit"]
+        entries = distinct(table.get_column(name)).tolist()
+        words = [entry for entry in entries if _number_in(entry) is None]
+        if table.from_file and len(words) <= MOST_WORDS and len(words) < len(entries):
+            remedies.append("if words mean that a value is missing, give " + Setting("na", words))
         raise PairscoreError(
-            f"the column {name!r} of the item table is text (such as {example!r})",
-            ["make it numbers", "use " + Setting("categorical") + " in the fit"],
+            f"the column {name!r} of the item table is text (such as {example!r})", remedies
         )
     return table[name]
 

@@ -51,13 +51,13 @@ def some_rows(n_items: int) -> np.ndarray:
 
 def with_ids(values: Any, head: Items, ids: Sequence[np.ndarray]) -> Items:
     """Items with features ``values``, named as those of ``head``, and ids in several pieces."""
-    names = _all_ids(ids) if head.ids is not None else None
+    names = all_ids(ids) if head.ids is not None else None
     if names is not None and (names.dtype.kind not in "iu" or not np.all(names[1:] > names[:-1])):
         refuse_bad_ids(names)
     return Items(values, head.feature_names, names, head.backend)
 
 
-def _all_ids(pieces: Sequence[np.ndarray]) -> np.ndarray:
+def all_ids(pieces: Sequence[np.ndarray]) -> np.ndarray:
     """Ids in one array; whole numbers if all are, else text."""
     if len({piece.dtype.kind in "iu" for piece in pieces}) < 2:
         return np.concatenate(pieces)
