@@ -144,8 +144,14 @@ def _as_assigned(option: click.Option, value: Any) -> str | None:
 def _as_cells(value: Any) -> str:
     """A value as an option takes it: lists and codes with commas."""
     if isinstance(value, Mapping):
-        return _cells(f"{'' if key is None else key}={one}" for key, one in value.items())
+        each = {key: _knots(one) if isinstance(one, list) else one for key, one in value.items()}
+        return _cells(f"{'' if key is None else key}={one}" for key, one in each.items())
     return _cells(value) if isinstance(value, list | tuple) else plain_value(value)
+
+
+def _knots(numbers: list[float]) -> str:
+    """The knots of a curve, as its option takes them."""
+    return "/".join(map(str, numbers))
 
 
 def _cells(words: Iterable[str]) -> str:

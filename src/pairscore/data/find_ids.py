@@ -221,7 +221,7 @@ def id_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         given = [settings.get(name) or () for name in names]
         return [one for of in given for one in ([of] if isinstance(of, str) else of)]
 
-    features = named("features", "squares", "categorical", "reference")
+    features = named("features", "squares", "curves", "categorical", "reference")
     return {"features": features or None, "others": named("exclude")}
 
 

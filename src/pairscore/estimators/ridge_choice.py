@@ -42,7 +42,7 @@ from pairscore.estimators.closed_form import (
     shrink_covariance,
 )
 from pairscore.estimators.fit_data import along_comparisons
-from pairscore.estimators.ridge import ridge_penalty
+from pairscore.estimators.ridge import ridge_penalty, ridge_units
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
 from pairscore.parallel import ALONE, Workers
@@ -83,6 +83,7 @@ class RidgeCurve:
     known items (``held_out``), fewer for ridges that were not :func:`hopeful`; 0 where nothing
     could be held out, and ``chosen`` is the usual ridge. ``reason`` says why it is not what was
     asked for; ``outliers`` are items whose comparisons features predict far worse than chance.
+    ``smooth_weight`` is how often the ridge holds features of a smooth part back.
     """
 
     l2: np.ndarray
@@ -92,6 +93,7 @@ class RidgeCurve:
     held_out: str = "items"
     reason: str = ""
     outliers: tuple[str, ...] = ()
+    smooth_weight: float = 1.0
 
     def to_record(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -103,6 +105,11 @@ class RidgeCurve:
         """A curve from what :meth:`to_record` gave; older ones say less."""
         arrays = {name: np.array(record[name], dtype=float) for name in ("l2", "loss")}
         return cls(**record | arrays | {"outliers": tuple(record.get("outliers", ()))})
+
+    @property
+    def held_out_loss(self) -> float:
+        """The loss of the ridge that was chosen."""
+        return float(self.loss[self.place])
 
     @property
     def place(self) -> int:
@@ -238,7 +245,9 @@ def choose_ridge(
     if in_groups and unit.max() + 1 >= N_GROUP_FOLDS:
         deal = partial(deal_groups, pairs=pairs, unit=unit, rng=rng)
     path = path_of(data, settings)
-    curve, rows = ridge_of_deals(data, path, deal, workers, unit if in_groups else None)
+    weights = settings.ridge_weights
+    size = float(np.sum(1 / np.array(weights))) if weights else None
+    curve, rows = ridge_of_deals(data, path, deal, workers, unit if in_groups else None, size)
     names = votes.items.names if data.has_items and len(rows) else []
     outliers = tuple(str(names[row]) for row in rows) if names else ()
     return replace(curve, held_out=what, reason=curve.reason or reason, outliers=outliers)
@@ -293,6 +302,7 @@ def ridge_of_deals(
     deal: Deal,
     workers: Workers = ALONE,
     group: np.ndarray | None = None,
+    size: float | None = None,
 ) -> tuple[RidgeCurve, np.ndarray]:
     """The ridge l2 of smallest M / D loss(l2) + (log(l2 / d / D) / PRIOR_WIDTH)^2 / 2.
 
@@ -301,11 +311,13 @@ def ridge_of_deals(
     effect where items have a ``group`` (N): M comparisons tell no more than M / D independent
     ones, and where the likelihood overstates what they tell D times, so must the ridge. Folds are
     dealt up to MAX_DEALS times, until ENOUGH_HELD_OUT comparisons were held out; a ridge without
-    hope is not fitted again. Also returns the rows of outlying items.
+    hope is not fitted again. Also returns the rows of outlying items. ``size`` is d, or the sum of
+    1 / w over features whose ridges have weights w.
     """
+    size = data.X.shape[1] if size is None else size
     unit = data.weight_unit
     n_comparisons = float(data.pairs.number.sum())
-    usual = data.X.shape[1] * unit
+    usual = size * unit
     no_items = np.empty(0, dtype=int)
     if not path.l2.all():
         return _usual_ridge(usual, "no feature differs within a comparison"), no_items
@@ -641,7 +653,9 @@ def path_of(data: TableData, settings: Settings) -> RidgePath:
     """How the method is fitted with all ridges to a part of the comparisons."""
     X, pairs, link = data.X, data.pairs, settings.link
     if settings.method == "mle":
-        return LikelihoodPath.of_pairs(X, pairs, data.item_moments.spread, link)
+        center = data.item_moments.spread
+        center = replace(center, sd=ridge_units(settings, center.sd))
+        return LikelihoodPath.of_pairs(X, pairs, center, link)
     scatter, _ = standard_scatter(X, pairs, data.item_moments.spread)
     l2 = ridges(max(float(np.linalg.eigvalsh(scatter)[-1]), 0.0), link)
     covariance, center = feature_covariance(data, settings)

@@ -14,12 +14,14 @@ from pairscore.core.comparison_means import InfluenceSums, influence_sums
 from pairscore.core.incidence import ItemPairs
 from pairscore.core.threads import one_blas_thread
 from pairscore.data.comparisons import Comparisons
+from pairscore.data.recipe import recipe_of, with_curves
 from pairscore.data.splitters import ItemKFold
 from pairscore.errors import PairscoreError
 from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.evaluation.measures import MeasuredComparisons, Score, log_loss
 from pairscore.messages import Message
+from pairscore.model.contrasts import straightness_tests
 from pairscore.model.fit import Fit
 from pairscore.model.fit_comparisons import fit_comparisons
 from pairscore.model.predict import outcome_probabilities
@@ -30,6 +32,7 @@ MOST_FOLDS = 3  # of these, which are fitted: more tests would take longer than 
 FEWER_FOLDS = 2  # where a fit takes long: item effects in many comparisons
 QUICK = 2000  # comparisons up to which a fit with item effects takes a fraction of a second
 ENOUGH = 50_000  # held-out comparisons, after which no further fold is needed
+TERMS = {"curves", "smooth"}  # settings of how features are made
 Folds = list[tuple[np.ndarray, np.ndarray]]  # rows to train on, rows to test on
 
 
@@ -96,6 +99,7 @@ class HeldOutTests:
     pairs: ItemPairs
     ridges: dict[tuple[Any, ...], RidgeCurve] = field(default_factory=dict)
     workers: Workers = ALONE
+    with_more: dict[tuple[Any, ...], "HeldOutTests"] = field(default_factory=dict)
 
     @classmethod
     def of(cls, data: Comparisons, use: str, folds: Folds) -> "HeldOutTests":
@@ -110,6 +114,22 @@ class HeldOutTests:
         fewer = HeldOutTests.of(self.data, self.use, self.folds[:n_folds])
         return replace(fewer, ridges=self.ridges, workers=self.workers)
 
+    def with_terms(self, settings: dict[str, Any]) -> "HeldOutTests":
+        """The same tests of comparisons whose items have the terms of these settings."""
+        key = tuple(settings.get(name) for name in sorted(TERMS))
+        if key not in self.with_more:
+            self.with_more[key] = replace(self, data=of_terms(self.data, settings), ridges={})
+        return self.with_more[key]
+
+    def bent(self, level: float) -> tuple[str, ...]:
+        """The curves that are not straight by a test of this level in all comparisons, in a plain
+        fit; all of them where there is no test.
+        """
+        fit, _ = fit_comparisons(self.data, check_settings(inference="items"))
+        tests = straightness_tests(fit)
+        names = recipe_of(fit).curves
+        return tuple(n for n, test in zip(names, tests, strict=True) if not test.p > level)
+
     @property
     def n_tested(self) -> int:
         """Decided comparisons that are tested; once, though both items may be held out in turn."""
@@ -119,6 +139,8 @@ class HeldOutTests:
 
     def measure(self, settings: dict[str, Any]) -> tuple[HeldOutLoss | None, Message | None]:
         """The held-out loss of a model with these settings, or the reason why there is none."""
+        if TERMS & {*settings}:
+            return self.with_terms(settings).measure(of_models(settings))
         checked = check_settings(**settings | {"inference": None})
         takes_long = checked.item_effects and self.data.items.values.shape[1] > 0
         if takes_long and len(self.data) > QUICK and len(self.folds) > FEWER_FOLDS:
@@ -149,6 +171,8 @@ class HeldOutTests:
 
     def fit_all(self, settings: dict[str, Any]) -> Fit:
         """The fit to all comparisons, without intervals."""
+        if TERMS & {*settings}:
+            return self.with_terms(settings).fit_all(of_models(settings))
         checked = check_settings(**settings | {"inference": None})
         key = ("all", checked.l2_for_known, checked.side_effect, checked.ties)
         fit, _ = fit_comparisons(self.data, checked, ridge=self.ridges.get(key))
@@ -161,6 +185,17 @@ class HeldOutTests:
         mean = log_loss(self.tested, np.concatenate(chances[: len(self.folds)]))
         sums = influence_sums(mean, self.pairs)
         return HeldOutLoss(Score(mean.value, sums.std_error), sums, chances)
+
+
+def of_models(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings that are those of a model, not of how features are made."""
+    return {name: value for name, value in settings.items() if name not in TERMS}
+
+
+def of_terms(data: Comparisons, settings: dict[str, Any]) -> Comparisons:
+    """The comparisons with the curves and the smooth part of the items that settings name."""
+    terms = {name: settings[name] for name in TERMS if name in settings}
+    return Comparisons.of(with_curves(data.items, **terms), data.votes) if terms else data
 
 
 def _fit_and_predict(

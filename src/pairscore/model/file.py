@@ -293,9 +293,10 @@ RECIPE = {
     **dict.fromkeys(("features", "squares", "own"), list[str]),
     **dict.fromkeys(("interactions", "flags"), list[list[str]]),
     "categorical": dict[str, list[str]],
-    "means": dict[str, list[float]],
+    **dict.fromkeys(("means", "curves"), dict[str, list[float]]),
     "reference": dict[str, str],
     "lists": dict[str, int],
+    "smooth": dict[str, Any] | None,
     "missing": str,
     "id": str | None,
     "note": str,
@@ -365,10 +366,14 @@ def _settings(header: dict[str, Any], params: dict[str, Any], link: Link, path: 
         record = vars(make_settings(DEFAULTS | params | {"link": link})) | {
             name: fitted[f"{name}_"] for name in ("inference", "l2", "ties")
         }
-    settings = Settings(**record | {"link": link, "context": tuple(record["context"])})
+    lists = {name: tuple(record.get(name, ())) for name in ("context", "ridge_weights")}
+    settings = Settings(**record | {"link": link} | lists)
+    if not has_type(list(settings.ridge_weights), list[float]):
+        raise _damaged(path, "'ridge_weights' has a value that no fit has")
     for name, value in vars(settings).items():
         allowed = name not in SETTINGS or SETTINGS[name].allows(value)
-        if not allowed or (name not in SETTINGS and not isinstance(value, bool)):
+        is_flag = name in SETTINGS or name == "ridge_weights" or isinstance(value, bool)
+        if not allowed or not is_flag:
             raise _damaged(path, f"{name!r} has a value that no fit has")
     return settings
 
