@@ -6,11 +6,13 @@ effects, a sharpness for every judge. Curves are those of all numeric columns of
 are tried from a hundred compared items on, and from four for each bend; so is a smooth part, with
 its ridge, of up to fifty columns.
 A setting stays if it lowers the log-loss of held-out comparisons by more than one standard error of
-the difference, so that of models that predict equally well the simplest is taken. Item effects are
-tried where a test in all comparisons sees some (that of ``item_effects="auto"``), and stay unless
-held-out comparisons speak against them; so does a sharpness for every judge where some judge
-clearly differs from the others. Without features, items have abilities; whether an
-estimated variance shrinks them is tried in place of the ridge and of item effects.
+the difference, so that of models that predict equally well the simplest is taken. A ridge, which is
+itself chosen on held-out comparisons, stays if it lowers it at all. Item effects are tried where a
+test in all comparisons sees some (that of ``item_effects="auto"``). Where held-out comparisons are
+undecided they stay if these do not point against them, or if the test is sure. A sharpness for
+every judge stays then if some judge clearly differs from the others. Without features, items have
+abilities; whether an estimated variance shrinks them is tried in place of the ridge and of item
+effects.
 """
 
 import warnings

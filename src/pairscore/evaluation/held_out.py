@@ -27,7 +27,8 @@ from pairscore.model.fit_comparisons import fit_comparisons
 from pairscore.model.predict import outcome_probabilities
 from pairscore.parallel import ALONE, Workers
 
-FOLDS = {"known": 3, "new": 5}
+FOLDS = {"known": 3, "new": 4}
+ENOUGH_NEW = 300  # comparisons of two held-out items, below which one of them may be in training
 MOST_FOLDS = 3  # of these, which are fitted: more tests would take longer than they tell
 FEWER_FOLDS = 2  # where a fit takes long: item effects in many comparisons
 QUICK = 2000  # comparisons up to which a fit with item effects takes a fraction of a second
@@ -145,12 +146,16 @@ class HeldOutTests:
         takes_long = checked.item_effects and self.data.items.values.shape[1] > 0
         if takes_long and len(self.data) > QUICK and len(self.folds) > FEWER_FOLDS:
             return self.first(FEWER_FOLDS).measure(settings)
-        # the ridge depends on the comparisons, on the side and on ties: chosen once for each
-        depends_on = checked.l2_for_known, checked.side_effect, checked.ties
-        keys = [(number, *depends_on) for number in range(len(self.folds))]
+        # chosen once for each fold and all that it depends on
+        keys = [(number, *_ridge_depends_on(checked)) for number in range(len(self.folds))]
         jobs = (
             partial(
-                _fit_and_predict, self.data[train], self.data[test], checked, self.ridges.get(key)
+                _fit_and_predict,
+                self.data[train],
+                self.data[test],
+                self._with_known_ridge(checked, key),
+                self._first_ridge(key),
+                self.use == "new",
             )
             for (train, test), key in zip(self.folds, keys, strict=True)
         )
@@ -158,8 +163,21 @@ class HeldOutTests:
             chances, ridges = zip(*self.workers.each(jobs, in_threads=True), strict=True)
         except PairscoreError as error:
             return None, error.message
-        self.ridges.update((key, ridge) for key, ridge in zip(keys, ridges, strict=True) if ridge)
+        chosen = zip(keys, ridges, strict=True)
+        self.ridges.update((key, ridge) for key, ridge in chosen if ridge)
         return self.loss(list(chances)), None
+
+    def _first_ridge(self, key: tuple[Any, ...]) -> RidgeCurve | None:
+        """That without item effects, from which one beside them is chosen."""
+        return self.ridges.get((*key[:-1], False))
+
+    def _with_known_ridge(self, settings: Settings, key: tuple[Any, ...]) -> Settings:
+        """Settings with the ridge beside item effects, if it has been chosen."""
+        beside = settings.item_effects and settings.holds_items_out
+        ridge = self.ridges.get(key) if beside else None
+        if ridge is None:
+            return settings
+        return replace(settings, l2=ridge.chosen, choose_l2=False)
 
     def gain(self, before: HeldOutLoss, after: HeldOutLoss) -> Score:
         """How much lower the loss of the second model is, on the comparisons that tested both."""
@@ -174,10 +192,13 @@ class HeldOutTests:
         if TERMS & {*settings}:
             return self.with_terms(settings).fit_all(of_models(settings))
         checked = check_settings(**settings | {"inference": None})
-        key = ("all", checked.l2_for_known, checked.side_effect, checked.ties)
-        fit, _ = fit_comparisons(self.data, checked, ridge=self.ridges.get(key))
-        if fit.ridge_curve is not None:
-            self.ridges[key] = fit.ridge_curve
+        known = (
+            self._first_ridge((n, *_ridge_depends_on(checked))) for n in range(len(self.folds))
+        )
+        ridge = next(filter(None, known), None)
+        if ridge is not None and checked.holds_items_out:  # near enough for a test
+            checked = replace(checked, l2=ridge.chosen, choose_l2=False)
+        fit, _ = fit_comparisons(self.data, checked, ridge=ridge)
         return fit
 
     def loss(self, chances: list[np.ndarray]) -> HeldOutLoss:
@@ -198,12 +219,26 @@ def of_terms(data: Comparisons, settings: dict[str, Any]) -> Comparisons:
     return Comparisons.of(with_curves(data.items, **terms), data.votes) if terms else data
 
 
+def _ridge_depends_on(settings: Settings) -> tuple[Any, ...]:
+    """What else than the comparisons decides which ridge is chosen; a side hardly does."""
+    return settings.l2_for_known, settings.ties, settings.item_effects
+
+
 def _fit_and_predict(
-    train: Comparisons, test: Comparisons, settings: Settings, ridge: RidgeCurve | None
+    train: Comparisons,
+    test: Comparisons,
+    settings: Settings,
+    ridge: RidgeCurve | None,
+    as_new: bool,
 ) -> tuple[np.ndarray, RidgeCurve | None]:
-    """P(left wins) of the test comparisons, and the ridge that was chosen from the others."""
+    """P(left wins) of the test comparisons, and the ridge that was chosen from the others.
+
+    Where both items are wanted ``as_new``, what was learnt of one in training is forgotten.
+    """
     with one_blas_thread:
         fit, _ = fit_comparisons(train, settings, ridge=ridge)
+        if as_new and fit.item_effects is not None and not fit.item_effects.free:
+            fit = replace(fit, item_effects=fit.item_effects.forgotten())
         lose, _, win = outcome_probabilities(fit, test)
     return win / (win + lose), fit.ridge_curve
 
@@ -224,12 +259,22 @@ def hold_out(data: Comparisons, use: str, seed: int) -> Folds:
     return folds
 
 
+def _splits(folds: ItemKFold, data: Comparisons) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Those that there are: a fold may have nothing to train on, or to test."""
+    with suppress(PairscoreError):
+        yield from folds.split(data)
+
+
 def _folds(data: Comparisons, use: str, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Pairs are held out for known items, items for new ones."""
     if use == "new":
         n_groups = len(np.unique(ItemKFold(2).group_of_item(data)[data.compared]))
         n_folds = min(FOLDS["new"], n_groups)
-        yield from ItemKFold(n_folds, random_state=seed, test="touch").split(data)
+        both = ItemKFold(n_folds, random_state=seed, test="both")
+        number = sum(len(test) for _, test in list(_splits(both, data))[:MOST_FOLDS])
+        enough = number >= ENOUGH_NEW or (number > 0 and data.item_groups is not None)
+        touch = ItemKFold(n_folds, random_state=seed, test="touch")
+        yield from _splits(both if enough else touch, data)
         return
     fold = assign_pairs(data, FOLDS["known"], np.random.default_rng(seed))
     none_held_out = np.zeros(len(data.items), dtype=bool)

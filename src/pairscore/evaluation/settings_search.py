@@ -54,6 +54,7 @@ MOST_COLUMNS, MOST_COMPARISONS = 50, 50_000  # with which a smooth part takes se
 ITEMS_PER_BEND = 4  # compared, at least
 BENT_LEVEL = 0.05  # p-value of a straight line, above which a curve may be one
 FEWEST_FOR_SLIPS = 500  # comparisons, of which a rate of some in a hundred can be seen
+SURE = 0.001  # p-value of item effects, up to which they stay though held-out ones are undecided
 JUDGE_LEVEL = 0.01  # chance that one of several equal judges is taken for a different one
 EFFECTS = {"item_effects": True}
 SLOPES = {"judge_slopes": True}
@@ -108,6 +109,8 @@ class SettingsTrial:
             return f": items differ beyond their features ({p})"
         if "curves" in self.added:
             return ": no bend is seen in the other columns"
+        if "l2" in self.added:
+            return ": no clear gain, and a ridge that is chosen does little harm"
         return ": in all comparisons together, judges clearly differ"
 
 
@@ -164,13 +167,15 @@ class SettingsSearch:
         if self.has_features and "item_effects" in more and not reason:
             test, reason = self._test_item_effects(settings, is_alone=more == EFFECTS)
         loss = None
-        if not reason and (test is None or test.used):
+        if not reason and (test is None or test.used or test.is_blind):
             loss, reason = self.tests.measure(settings)
         if loss is None:
             self.trials.append(self._trial(more, kept=False, reason=reason, effects_test=test))
             return
         gain = UNKNOWN if self.loss is None else self.tests.gain(self.loss, loss)
         kept = self.loss is None or self._is_worth_it(more, gain, test)
+        if kept and test is not None and not test.used:
+            test = None  # it saw nothing, and held-out comparisons did
         self.trials.append(
             self._trial(more, kept=kept, loss=loss.score, gain=gain, effects_test=test)
         )
@@ -187,7 +192,13 @@ class SettingsSearch:
         no_difference = gain.value == 0 == gain.std_error
         if not (gain.value > -gain.std_error or no_difference):
             return False
-        return self._judges_differ(self.kept | more) if "judge_slopes" in more else test is not None
+        if "judge_slopes" in more:
+            return self._judges_differ(self.kept | more)
+        if "l2" in more:  # chosen on held-out comparisons itself, it does little harm
+            return gain.value > 0
+        if test is None or not test.used:
+            return False
+        return test.p_value <= SURE or gain.value >= 0
 
     def _trial(self, more: dict[str, Any], **outcome: Any) -> SettingsTrial:
         return SettingsTrial(self.kept | more, tuple(more), not self.has_features, **outcome)
@@ -234,6 +245,8 @@ class SettingsSearch:
             if trial.kept and trial.added == ("item_effects",)
         ]
         if not (self.has_features and added_alone) or "item_effects" not in self.kept:
+            return
+        if self.trials[added_alone[-1]].settings == self.kept:  # nothing was kept after them
             return
         effects = self.tests.fit_all(self.kept).item_effects
         if effects is not None and effects.sigma2 > 0:

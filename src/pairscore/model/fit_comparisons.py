@@ -97,6 +97,8 @@ def fit_comparisons(
     """
     if item_groups is None and settings.holds_items_out:
         item_groups = data.item_groups
+    if item_groups is not None and data.item_groups is None:
+        data = data.of(data.items, replace(data.votes, item_groups=item_groups))
     refuse_extremes(data)
     used = without_ties(data, settings.method) if settings.ties == "drop" else data
     used = used.with_relative_weights()
@@ -111,7 +113,7 @@ def fit_comparisons(
             asked, ridge, notes = settings_of_data(fit_data, slips, item_groups, None, workers)
             result = fit_lapse(fit_data, asked, partial(estimate, fit_data))
         result = replace(result, notes=[*notes, *result.notes])
-        fit = _keep(fit_data, result, ridge)
+        fit = _keep(fit_data, result, result.effects.ridge_curve or ridge)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
     if has_items:
         notes = [*odd_comparisons(data), *notes]
