@@ -2,6 +2,7 @@
 them into arrays.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from benchmarks.law import draw
 from benchmarks.start import cpu_of_children
 
 N_ITEMS, N_FEATURES, N_COMPARISONS = 100_000, 50, 5_000_000
-BARS = {"point": 1.8, "fit": 2.5}
+BARS = {"point": 2.0, "fit": 3.0}
 READ = """
 import duckdb
 numbers = ", ".join(f"'x{column}': 'DOUBLE'" for column in range({N_FEATURES}))
@@ -61,7 +62,9 @@ def command(medians, report):
         write_files(Path(name))
 
         def run(*words):
-            return lambda: subprocess.run(words, cwd=name, check=True, capture_output=True)
+            # an installed package is compiled once, and not in each run
+            env = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
+            return lambda: subprocess.run(words, cwd=name, check=True, capture_output=True, env=env)
 
         seconds = medians(
             5,

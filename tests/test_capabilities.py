@@ -119,6 +119,16 @@ def test_features_explain_comparisons():
     np.testing.assert_allclose(model.coef_, BETA, atol=4 * model.std_errors_.max())
 
 
+@shows("features of items")
+def test_features_are_curves_or_have_a_smooth_part():
+    items, votes = draw()
+    curved = RankRegression().fit(items, votes, curves=["mass"])
+    assert curved.joint_test("mass bends").p > 1e-4  # the truth is straight
+    assert plots.curve(curved, "mass").lines
+    smooth = RankRegression(l2="auto").fit(items, votes, smooth=True)
+    assert smooth.feature_names_in_[-1] == "smooth 100"
+
+
 @shows("items' effects beyond features")
 def test_items_have_effects_beyond_their_features():
     model = fit(*draw(effect=1.0), item_effects=True)

@@ -46,19 +46,24 @@ def modules():
 
 def running_nodes(tree):
     """The nodes of a module that run; a block under ``if TYPE_CHECKING:`` does not."""
-    for node in ast.iter_child_nodes(tree):
-        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
-            yield node
-            yield from running_nodes(node)
+    waiting = [tree]
+    while waiting:
+        for node in ast.iter_child_nodes(waiting.pop()):
+            if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+                yield node
+                waiting.append(node)
 
 
+@cache
 def imported_names(code):
     """Full names of what a module imports, wherever in it."""
+    names = []
     for node in running_nodes(ast.parse(code)):
         if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+            names += [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom):
-            yield from (f"{'.' * node.level}{node.module}.{name.name}" for name in node.names)
+            names += [f"{'.' * node.level}{node.module}.{name.name}" for name in node.names]
+    return tuple(names)
 
 
 def own_imports(code, known):

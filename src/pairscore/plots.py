@@ -19,6 +19,7 @@ from pairscore.display import shown
 from pairscore.errors import CallError, PairscoreError
 from pairscore.evaluation.measures import calibration_bins
 from pairscore.messages import Action, Setting
+from pairscore.model.curves import score_curve
 from pairscore.model.ranks import rank_items
 from pairscore.planning.charts import draw_plan, quiet_frame
 from pairscore.planning.planner import Plan
@@ -239,6 +240,51 @@ def _fit_labels(ax: Any, labels: Sequence[str]) -> None:
     if every > 1:
         rows = np.arange(0, len(labels), every)
         ax.set_yticks(rows, labels[::every], parse_math=False)
+
+
+# -- the score along a column --------------------------------------------------------------------
+
+
+def curve(model: Any, name: str, *, level: float = 0.95, ax: Any = None) -> Any:
+    """The score along a column with its pointwise intervals, everything else equal.
+
+    Scores are relative to the average compared item. Ticks at the bottom are the compared items.
+
+    Parameters
+    ----------
+    model : RankRegression
+        Fitted to a table with this column.
+    name : str
+        A numeric column: a curve where it was fitted as one (``curves=``), else a straight line.
+    level : float
+        Of the intervals.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+    """
+    _refuse_no_model(model)
+    line = score_curve(model.result_, name, level)
+    ax = _axes(ax, (WIDTH, 4.2))
+    if np.isfinite(line.low).any():
+        ax.fill_between(line.values, line.low, line.high, color=BLUE, alpha=0.18, linewidth=0)
+    ax.plot(line.values, line.score, color=BLUE)
+    ax.axhline(0, color=GREY, linewidth=1, linestyle=":")
+    if model.comparisons_ is not None:
+        column = model.feature_names_in_.tolist().index(name)
+        data = model.comparisons_
+        values = np.unique(data.items.values[data.compared, column])
+        foot = ax.get_xaxis_transform()
+        ax.plot(values, np.full(len(values), 0.015), "|", color=GREY, alpha=0.5, transform=foot)
+    shape = "curve" if line.knots else "line"
+    ax.set(
+        xlabel=name,
+        ylabel=f"Score ({_percent(level)} interval)",
+        title=f"Score along {_short(name)}: the {shape}, all else equal",
+    )
+    return ax
 
 
 # -- predicted and observed ------------------------------------------------------------------------

@@ -166,10 +166,12 @@ def test_what_is_wrong_is_said_in_a_sentence(words, sentence, sqlite):
 
 
 def test_a_query_is_named_where_its_rows_are_wrong(sqlite):
-    wrong = "SELECT CASE home WHEN '007' THEN '7' ELSE home END AS winner, away AS loser FROM games"
+    wrong = (
+        "SELECT CASE home WHEN '007' THEN '7b' ELSE home END AS winner, away AS loser FROM games"
+    )
     shown = run("fit", "--db", sqlite, "--items", ITEMS, "--comparisons", wrong, code=2).stderr
     assert shown.startswith("Error: the comparisons query has ")
-    assert "column 'winner': unknown item: '7'" in shown
+    assert "column 'winner': unknown item: '7b'" in shown
 
 
 # -- passwords -------------------------------------------------------------------------------------

@@ -202,6 +202,24 @@ def test_items_without_ids_are_known_by_row_number(tmp_path):
     assert ranking(tmp_path / "r.csv")["id"] == [3, 2, 1, 0]
 
 
+@pytest.mark.parametrize(
+    "command", ["report m.npz items.csv", "predict m.npz items.csv", "update m.npz"]
+)
+def test_items_of_a_model_counted_from_1_are_refused(command, tmp_path):
+    """Of a few comparisons that may be about other items than the first, it is said."""
+    (tmp_path / "items.csv").write_text("x\n1\n2\n4\n8\n")
+    (tmp_path / "votes.csv").write_text("winner,loser\n1,0\n2,1\n1,2\n3,2\n3,0\n2,3\n0,1\n")
+    (tmp_path / "few.csv").write_text("left,right,winner\n1,2,left\n2,3,right\n")
+    (tmp_path / "from1.csv").write_text("left,right,winner\n1,2,left\n2,4,right\n")
+    run("fit items.csv votes.csv -o m.npz --keep-data")
+    output = {"report": "-o r.html", "predict": "-o p.csv", "update": "-o u.npz"}
+    end = output[command.split()[0]]
+    refused = run(f"{command} from1.csv {end}", code=2).stderr
+    assert "from 0 to 3, but the numbers there run from 1 to 4" in refused
+    said = run(f"{command} few.csv {end}").stderr
+    assert "known by row number, from 0 to 3, and no comparison names row 0" in said
+
+
 # -- columns that nobody needs ---------------------------------------------------------------------
 
 

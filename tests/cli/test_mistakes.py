@@ -6,6 +6,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from pairscore import load
 from pairscore.data.votes import check_codes, unexplained_codes
 from tests.cli.running import run
 
@@ -139,3 +140,42 @@ def test_codes_for_cells_that_were_left_out_are_not_proposed():
     assert "40 of 120 comparisons left out: no winner is given." in said
     assert "in place of each question mark in --winner-codes 'A=?,B=?'." in said
     assert unexplained_codes(["A"], check_codes({None: "skip"})) == {"A": "?"}
+
+
+def test_several_answers_are_asked_for_in_one_line_to_copy():
+    lines = VOTES.replace(",left\n", ",1\n").replace(",right\n", ",2\n").splitlines(keepends=True)
+    lines[0] = "one,other,verdict\n"
+    Path("coded.csv").write_text("".join(lines))
+    said = run("fit items.csv coded.csv -o m.npz", code=2).stderr
+    answers = "--left one --right other --winner verdict --winner-codes '1=?,2=?'"
+    assert said.endswith(f"In one line, to be corrected where it is otherwise: {answers}\n")
+    run(f"fit items.csv coded.csv -o m.npz {answers.replace('1=?,2=?', '1=left,2=right')}")
+    run("fit items.csv votes.csv -o same.npz")
+    assert load("m.npz").coef_ == pytest.approx(load("same.npz").coef_)
+
+
+def test_one_question_has_no_second_line():
+    Path("coded.csv").write_text(VOTES.replace(",left\n", ",A\n").replace(",right\n", ",B\n"))
+    assert "In one line" not in run("fit items.csv coded.csv -o m.npz", code=2).stderr
+
+
+def test_sheets_of_no_workbook_are_refused():
+    said = run("fit items.csv votes.csv -o m.npz --sheet Ana", code=2).stderr
+    assert "--sheet names sheets of workbooks, and there is none among the files" in said
+
+
+def test_a_model_is_not_called_like_a_document():
+    said = run("fit items.csv votes.csv -o model.pdf", code=2).stderr
+    assert "'model.pdf' is the name of a document or a picture; choose a name" in said
+    assert not Path("model.pdf").exists()
+
+
+def test_the_only_two_columns_of_pairs_are_proposed_for_its_sides():
+    run("fit items.csv votes.csv -o m.npz")
+    pairs = ["first,second", *(line.rsplit(",", 1)[0] for line in VOTES.splitlines()[1:4])]
+    Path("pairs.csv").write_text("\n".join(pairs) + "\n")
+    said = run("predict m.npz items.csv pairs.csv", code=2).stderr
+    assert "name those with other names: --left first --right second." in said
+    said = run("predict m.npz items.csv pairs.csv --left first", code=2).stderr
+    assert "name those with other names: --right second." in said
+    run("predict m.npz items.csv pairs.csv --left first --right second")

@@ -232,4 +232,4 @@ def test_numbers_with_the_other_decimal_sign_are_no_missing_values(tmp_path, mon
     code = 2 if unknown == "stop" else 0
     said = run(f"rank m.npz new.csv --decimal . --unknown {unknown} -o r.csv", code=code).stderr
     assert "give --decimal , if the file has decimal commas" in said
-    assert 'give na = ["n/x", "<1,5"] in a study file' in said
+    assert 'give na = ["n/x", "<1,5"] below [format] of a study file' in said

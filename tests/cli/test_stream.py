@@ -39,6 +39,28 @@ def test_a_fit_in_parts_prints_and_writes_what_a_fit_does(folder):
     assert not (folder / "c.npz").exists()
 
 
+def test_what_is_said_of_csv_files_is_said_of_parts_of_them_too(tmp_path):
+    """The model remembers it."""
+    rng = np.random.default_rng(3)
+    rows = "".join(f"ä{n}~{x:.3f}~{y:.3f}\n" for n, (x, y) in enumerate(rng.normal(size=(60, 2))))
+    (tmp_path / "items.csv").write_text(
+        "id~x~y\nweg~k.W.~1,5\n" + rows.replace(".", ","), "latin-1"
+    )
+    pairs = [(rng.choice(60, 2, replace=False), rng.choice(["left", "right"])) for _ in range(300)]
+    votes = "".join(f"ä{left}~ä{right}~{winner}\n" for (left, right), winner in pairs)
+    (tmp_path / "votes.csv").write_text("left~right~winner\n" + votes, "latin-1")
+    said = "--delimiter ~ --encoding latin-1 --decimal ,"
+    for way in ("", "--stream"):
+        run(f"fit items.csv votes.csv {said} --features y --method pooled {way} -o m{way}.npz")
+    np.testing.assert_allclose(
+        load(tmp_path / "m--stream.npz").coef_, load(tmp_path / "m.npz").coef_
+    )
+    ranking = json.loads(run("rank m--stream.npz items.csv -o r.csv --json").output)["ranking"]
+    assert "ä5" in {row["id"] for row in ranking}
+    refused = run("fit items.csv votes.csv --delimiter ^ --stream -o n.npz", code=2).stderr
+    assert "--delimiter is '^', and the first line of no CSV file has it; leave it out" in refused
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

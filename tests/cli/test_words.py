@@ -23,6 +23,9 @@ def worded_in(command, said):
         return worded(Message.of(said))
 
 
+OF_STUDY_FILE = "of a study file (.toml) that is given in place of the tables"
+
+
 @pytest.mark.parametrize(
     ("command", "said", "words"),
     [
@@ -45,14 +48,25 @@ def worded_in(command, said):
         ("plan", "give " + Setting("items"), "give --items-file."),
         ("plan", "give " + Setting("n_features"), "give --features."),
         ("compare", "use " + Setting("judge_slopes", True), "use judge-slopes=yes."),
-        ("update", "give " + Setting("decimal", ","), 'give decimal = "," in a study file.'),
-        ("rank", Setting("na", ["1,5", 'a "b"']) + "", r'na = ["1,5", "a \"b\""] in a study file.'),
-        ("report", "name " + Setting("sheet", ["A"]), 'name sheets = ["A"] in a study file.'),
+        (
+            "update",
+            "give " + Setting("decimal", ","),
+            f'give decimal = "," below [format] {OF_STUDY_FILE}.',
+        ),
+        (
+            "rank",
+            Setting("na", ["1,5", 'a "b"']) + "",
+            rf'na = ["1,5", "a \"b\""] below [format] {OF_STUDY_FILE}.',
+        ),
+        (
+            "report",
+            "name " + Setting("sheet", ["A"]),
+            f'name sheets = ["A"] below [tables] {OF_STUDY_FILE}.',
+        ),
         (
             "report",
             Setting("winner_codes", {'"': "left"}) + "",
-            r'"\"" = "left" below [codes] in'
-            " a study file.",
+            rf'"\"" = "left" below [codes] {OF_STUDY_FILE}.',
         ),
         (None, "take " + Action("fit_stream"), "take pairscore fit --stream."),
         (None, Setting("rng") + " is 'x'", "rng is 'x'."),

@@ -141,7 +141,7 @@ def test_too_few_iterations_are_told():
 @pytest.mark.parametrize("steep", [0.01, 1.0, 40.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_root_is_found_as_by_brentq_of_scipy(steep, seed):
-    """To the last digit and with as many looks, though scipy.optimize is not imported for it."""
+    """The bracket that is widened first takes no digits, and no looks of its own."""
     rng = np.random.default_rng(seed)
     root, (below, above) = rng.uniform(-3, 3), rng.exponential(size=2)
     looks = [[], []]

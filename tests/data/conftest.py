@@ -8,6 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from pairscore import PairscoreError
+
 TABLES = {
     "pandas": pd.DataFrame,
     "pandas with an index": lambda columns: pd.DataFrame(columns).set_index("id"),
@@ -21,6 +23,11 @@ every_table = pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def says(*facts):
     """A pattern for messages that state these facts in this order."""
     return ".*".join(map(re.escape, facts))
+
+
+def refused(*facts):
+    """A context in which an error is to state these facts in this order."""
+    return pytest.raises(PairscoreError, match=says(*facts))
 
 
 def study(n_items=120, n_features=3, n_votes=900, seed=5):

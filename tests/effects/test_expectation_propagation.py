@@ -154,14 +154,17 @@ def test_a_chosen_ridge_holds_back_no_more_beside_strong_effects():
     won = rng.random(3000) < 1 / (1 + np.exp(score[right] - score[left]))
     data = Comparisons(X, left, right, np.where(won, 1, -1))
     chosen = RankRegression(item_effects=True, l2="auto", inference=None).fit(data)
-    free, plain, ridge = (
-        RankRegression(inference=None, item_effects=effects, l2=l2).fit(data)
-        for effects, l2 in ((True, 0.0), (False, 0.0), (False, chosen.l2_))
+    alone = RankRegression(l2="auto", inference=None).fit(data)
+    free, as_alone, stated = (
+        RankRegression(item_effects=True, l2=l2, inference=None).fit(data)
+        for l2 in (0.0, alone.l2_, chosen.l2_)
     )
     kept = np.linalg.norm(chosen.coef_) / np.linalg.norm(free.coef_)
-    assert kept == pytest.approx(np.linalg.norm(ridge.coef_) / np.linalg.norm(plain.coef_), abs=0.1)
-    stated = RankRegression(item_effects=True, l2=chosen.l2_, inference=None).fit(data)
-    assert np.linalg.norm(stated.coef_) < 0.7 * np.linalg.norm(chosen.coef_)
+    assert kept > 0.7
+    assert np.linalg.norm(as_alone.coef_) < 0.7 * np.linalg.norm(chosen.coef_)
+    # the ridge that the model names is the one that it has
+    np.testing.assert_allclose(stated.coef_, chosen.coef_, rtol=1e-3)
+    assert chosen.ridge_curve_.chosen == chosen.l2_
 
 
 def without_row(rows, row):
@@ -273,7 +276,8 @@ def test_the_first_effects_take_no_terms_but_those_of_the_fit_without():
 def test_a_fit_with_effects_of_many_items_takes_few_products(monkeypatch):
     """Of the graph with columns; they were about 130, and took a third of the time.
 
-    One residual for all equations of a sweep takes 101 where three took 95.
+    One residual for all equations of a sweep takes 101 where three took 95. Fits without each of
+    five folds of items take about as many together.
     """
     products = []
     times = Precision.__matmul__
@@ -290,4 +294,4 @@ def test_a_fit_with_effects_of_many_items_takes_few_products(monkeypatch):
     data = Comparisons(X, left, right, np.where(won, 1, -1))
     model = RankRegression(item_effects=True).fit(data)
     assert 0.7 < model.item_effects_.sigma2 < 1.4
-    assert len(products) < 110
+    assert len(products) < 240

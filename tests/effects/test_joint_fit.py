@@ -281,6 +281,13 @@ def test_rank_intervals_equal_a_double_loop(fitted):
             )
 
 
+def steep(model, chance, n_new):
+    """Chances with the factor of pairs with so many new items."""
+    calibration = model.item_effects_.calibration
+    share, odds = calibration.coin_share, np.log(chance / (1 - chance))
+    return share / 2 + (1 - share) / (1 + np.exp(-calibration.factor[n_new] * odds))
+
+
 def test_the_difference_of_two_items_has_the_error_of_both(fitted):
     one, two = FRAME.iloc[[3]], FRAME.iloc[[8]].assign(id="new")
     found, effects = fitted.difference(one, two), fitted.item_effects_
@@ -292,9 +299,8 @@ def test_the_difference_of_two_items_has_the_error_of_both(fitted):
     assert found.high - found.difference == pytest.approx(
         1.959964 * np.sqrt(gap @ fitted.covariance_ @ gap + variance), rel=1e-6
     )
-    assert found.probability == pytest.approx(
-        averaged(Logit(), np.array([found.difference]), np.array([variance]))[0]
-    )
+    averages = averaged(Logit(), np.array([found.difference]), np.array([variance]))
+    assert found.probability == pytest.approx(steep(fitted, averages, 1)[0])
     assert fitted.difference(one, one).high == 0
 
 
@@ -315,14 +321,15 @@ def test_predictions_are_averaged_over_the_effects_that_are_not_known(fitted):
     X, _ = Comparisons.from_frames(FRAME, VOTES)
     variance, shared = fitted.item_effects_.std_error**2, naive_covariance(fitted.item_effects_)
     spread = variance[X.left] + variance[X.right] - 2 * shared[X.left, X.right]
-    expected = averaged(Logit(), fitted.decision_function(X), spread)
+    expected = steep(fitted, averaged(Logit(), fitted.decision_function(X), spread), 0)
     np.testing.assert_allclose(fitted.predict_proba(X)[:, 1], expected, rtol=1e-6)
     assert np.array_equal(fitted.predict(X) == 1, expected > 0.5)
     assert np.all(shared[X.left, X.right] > 0)
     new = Comparisons.from_frames(FRAME.assign(id=[f"new {k}" for k in range(80)]), DATA.votes)[0]
     wide = np.full(len(new), 2 * fitted.item_effects_.sigma2)
     np.testing.assert_allclose(
-        fitted.predict_proba(new)[:, 1], averaged(Logit(), fitted.decision_function(new), wide)
+        fitted.predict_proba(new)[:, 1],
+        steep(fitted, averaged(Logit(), fitted.decision_function(new), wide), 2),
     )
 
 

@@ -90,7 +90,7 @@ def test_judges_who_contradict_each_other_are_told():
     with pytest.warns(
         FewJudgesWarning, match="judges who contradict each other leave no common order"
     ):
-        RankRegression(judge_slopes=True).fit(*opposed_votes(0.5, 200))
+        RankRegression(judge_slopes=True).fit(*opposed_votes(0.5, 80))
 
 
 def test_spammers_and_inverted_judges_are_named():

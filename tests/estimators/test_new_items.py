@@ -98,6 +98,52 @@ def test_scores_of_a_closed_form_without_an_item_are_those_of_the_formula_withou
     assert np.std(np.array(ours) - twins) < 0.1 * np.std(twins)
 
 
+@pytest.mark.parametrize("settings", [{}, {"method": "pooled", "l2": 1.0}])
+def test_scores_without_a_group_are_those_of_a_fit_without_it(monkeypatch, settings):
+    rng = np.random.default_rng(0)
+    X, votes = draw(rng)
+    groups = rng.integers(0, 40, 80)
+    data, _ = Comparisons.from_frames(X, votes)
+    model, pulls = pulls_of(monkeypatch, data.with_item_groups(groups), None, settings)
+    closed = model.closed_form_coef_
+    ours, twins, own = [], [], []
+    for group in range(0, 40, 4):
+        items = np.flatnonzero(groups == group)
+        gone = votes["left"].isin(items) | votes["right"].isin(items)
+        fit = RankRegression(**settings | {"inference": None}).fit(X, votes[~gone])
+        without, coef = (
+            (fit.coef_, model.coef_)
+            if closed is None
+            else (
+                fit.closed_form_coef_,
+                closed,
+            )
+        )
+        centred = X[items] - model.feature_mean_
+        twins.extend(centred @ without)
+        own.extend(centred @ coef)
+        ours.extend(centred @ coef - pulls[items])
+    ours, twins, own = np.array(ours), np.array(twins), np.array(own)
+    assert np.std(ours - twins) < 0.15 * np.std(twins)
+    assert np.std(own - twins) > 2 * np.std(ours - twins)  # the fit's own scores are far off
+
+
+def test_of_new_groups_less_is_promised_than_of_new_items_of_known_groups():
+    """What a group has in common helps its own items, and no others."""
+    rng = np.random.default_rng(1)
+    groups = np.repeat(np.arange(25), 4)
+    X = 0.3 * rng.normal(size=(100, 30)) + rng.normal(size=(25, 30))[groups]
+    score = X[:, 0] + 1.5 * rng.normal(size=25)[groups]
+    left = rng.integers(0, 100, 1500)
+    right = (left + rng.integers(1, 100, 1500)) % 100
+    y = np.where(rng.random(1500) < expit(score[left] - score[right]), 1, -1)
+    data = Comparisons(X, left, right, y)
+    alone, by_group = (
+        RankRegression().fit(one).new_items_ for one in (data, data.with_item_groups(groups))
+    )
+    assert by_group.accuracy < alone.accuracy - 0.05
+
+
 def test_accuracy_and_log_loss_expected_of_new_items_are_those_of_new_items():
     """Means over studies, up to the t-quantile of tests/limits.py with a tenth of what the fit's
     own comparisons are wrong by."""

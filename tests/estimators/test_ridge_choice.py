@@ -15,7 +15,7 @@ from pairscore.core.links import get_link
 from pairscore.core.moments import moments
 from pairscore.core.pair_graph import aggregate_pairs
 from pairscore.data.folds import assign_folds
-from pairscore.errors import OutlyingItemsWarning
+from pairscore.errors import ManyFeaturesWarning, OutlyingItemsWarning
 from pairscore.estimators.closed_form import feature_covariance, link_scale
 from pairscore.estimators.ridge_choice import (
     COINS,
@@ -26,6 +26,7 @@ from pairscore.estimators.ridge_choice import (
     PairRows,
     RidgeCurve,
     RowsWithFit,
+    best_ridge,
     deal_comparisons,
     deal_groups,
     deal_items,
@@ -714,3 +715,33 @@ def test_newtons_equations_are_solved_where_conjugate_gradients_do_not_end(monke
         "pairscore.estimators.ridge_choice.BLOCK_NUMBERS", 4 * 30 * 7
     )  # a few rows at a time
     np.testing.assert_allclose(path._solve(rows, here, path.l2), exact, rtol=1e-9)
+
+
+def test_a_ridge_that_is_worse_than_a_coin_is_never_chosen():
+    l2 = np.array([1.0, 10.0, 100.0])
+    criterion = np.array([1.0, 2.0, 3.0])
+    assert best_ridge(l2, np.array([0.6, 0.65, 0.69]), criterion) == 1.0
+    assert best_ridge(l2, np.array([0.8, 0.65, 0.69]), criterion) == 10.0
+    assert best_ridge(l2, np.array([0.9, 0.8, 0.7]), criterion) == 100.0
+
+
+def test_features_that_tell_nothing_of_new_items_are_said_to():
+    l2 = np.array([1.0, 10.0])
+    worthless = RidgeCurve(l2, np.array([0.9, 0.7]), 10.0, 400.0)
+    (note,) = worthless.notes
+    assert type(note) is ManyFeaturesWarning
+    assert "no better than by coin tosses (log-loss 0.70, of a coin 0.69)" in str(note)
+    assert not replace(worthless, loss=np.array([0.9, 0.6])).notes
+    assert not replace(worthless, held_out="comparisons").notes
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+def test_of_nine_items_it_is_said_that_scores_of_new_ones_are_guesses():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9, 2))
+    votes = draw_votes(rng, X[:, 0], 200)
+    said = [note for note in RankRegression(l2="auto").fit(X, votes).notes_ if "guesses" in note]
+    assert len(said) == 1
+    assert "9 items say too little about new items" in said[0]
+    known = RankRegression(l2="auto-known").fit(X, votes).notes_
+    assert not [note for note in known if "guesses" in note]

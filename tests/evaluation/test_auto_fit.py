@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from pairscore import Comparisons, PairscoreError, Population, RankRegression, auto_fit
+from pairscore.effects.item_effects import ItemEffectsTest
 from pairscore.estimators.ridge_choice import choose_ridge
 from pairscore.evaluation.compare import drop_features, left_probability
 from pairscore.evaluation.held_out import HeldOutTests, hold_out
@@ -81,7 +82,7 @@ def test_the_ridge_of_a_fold_is_chosen_once_and_is_the_same_with_more_settings(m
         calls.append(args)
         return choose_ridge(*args)
 
-    monkeypatch.setattr("pairscore.model.fit_comparisons.choose_ridge", counted)
+    monkeypatch.setattr("pairscore.estimators.smooth_ridge.choose_ridge", counted)
     choice = quietly(data)
     tried = [trial for trial in choice.trials if "l2" in trial.settings]
     tested = [trial for trial in tried if np.isfinite(trial.loss.value)]
@@ -91,7 +92,7 @@ def test_the_ridge_of_a_fold_is_chosen_once_and_is_the_same_with_more_settings(m
         "judge_slopes",
     }
     assert len(tested) >= 2
-    assert len(calls) == 3 + 2  # folds, the test of item effects in all, and the model itself
+    assert len(calls) == 3 + 1  # folds, and the model itself
     tests = HeldOutTests.of(data, choice.use, hold_out(data, choice.use, 0))
     for trial in tested:
         anew = [
@@ -440,3 +441,52 @@ def test_a_choice_is_a_table_in_a_notebook():
     assert page.count("<tr>") == 1 + len(choice.trials)
     assert "<th>log-loss</th>" in page
     assert choice.in_words in page
+
+
+# -- what is judged for new items ------------------------------------------------------------------
+
+
+def test_pairs_of_two_held_out_items_are_tested_where_there_are_enough():
+    data = draw(0, n=60, m=3000)
+    for train, test in hold_out(data, "new", 0):
+        known = data[train].compared
+        assert not known[data.left[test]].any()
+        assert not known[data.right[test]].any()
+
+
+def test_groups_are_held_out_however_few_their_pairs_are():
+    data = draw(0, n=60, m=400).with_item_groups(np.arange(60) // 5)
+    for train, test in hold_out(data, "new", 0):
+        known = data.item_groups[data[train].compared]
+        assert not np.isin(data.item_groups[data.left[test]], known).any()
+        assert not np.isin(data.item_groups[data.right[test]], known).any()
+
+
+def test_of_few_pairs_one_item_may_be_known_but_is_predicted_as_a_new_one():
+    data = draw(1, n=40, m=160, item_sd=2.0)
+    train, test = hold_out(data, "new", 0)[0]
+    assert data[train].compared[np.r_[data.left[test], data.right[test]]].any()
+    tests = HeldOutTests.of(data, "new", [(train, test)])
+    loss, _ = tests.measure({"item_effects": True})
+    model = RankRegression(item_effects=True, inference=None).fit(data[train])
+    # the same features under other names: nobody knows these items
+    effects = model.item_effects_.forgotten()
+    model.result_ = replace(model.result_, item_effects=effects)
+    np.testing.assert_allclose(loss.chances[0], model.predict_proba(data[test])[:, 1])
+    known = RankRegression(item_effects=True, inference=None).fit(data[train])
+    assert np.abs(loss.chances[0] - known.predict_proba(data[test])[:, 1]).max() > 0.1  # the rival
+
+
+def test_a_ridge_that_helps_a_little_stays_and_says_why():
+    choice = quietly(draw(0, n=60, m=400), use="known")
+    trial = next(one for one in choice.trials if one.added == ("l2",))
+    little = replace(trial, gain=Score(0.001, 0.005), kept=True, effects_test=None)
+    assert little.verdict == "kept: no clear gain, and a ridge that is chosen does little harm"
+
+
+def test_effects_that_a_test_is_too_blind_to_see_are_tried():
+    blind = ItemEffectsTest(p_value=0.3, smallest_seen=2.0, wins_of_100=88.0)
+    assert blind.is_blind
+    assert not blind.used
+    assert not ItemEffectsTest(p_value=0.3, smallest_seen=0.3, wins_of_100=57.0).is_blind
+    assert not replace(blind, estimate_is_zero=True).is_blind

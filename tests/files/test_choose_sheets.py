@@ -24,7 +24,8 @@ def test_sheets_of_items_and_comparisons_are_chosen_by_their_columns(tmp_path):
     assert "items from the sheet 'Dinge', comparisons from 'Paare'" in str(said[0])
     assert chosen(path, path, ["Dinge"]) == ("Dinge", ["Paare"])
     assert chosen(path, "votes.csv", ["Dinge"]) == ("Dinge", [None])
-    assert chosen("items.csv", "votes.csv", ["Dinge"]) == (None, [None])
+    with pytest.raises(PairscoreError, match="there is none among the files"):
+        chosen("items.csv", "votes.csv", ["Dinge"])
     assert chosen("items.csv", path, ["Paare"]) == (None, ["Paare"])
     path.write_bytes(workbook({"Paare": votes}))
     with pytest.raises(PairscoreError, match="items and comparisons are two tables"):

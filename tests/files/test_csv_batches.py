@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pairscore import PairscoreError
 from pairscore.errors import BadRowsError, PairscoreWarning
 from pairscore.files.partitions import partitions
-from pairscore.files.tables import read_table
+from pairscore.files.tables import TextReading, read_table, refuse_unused, stored_table
 from tests.files.test_read_csv import ANSWERS, DECIMAL_COMMAS, SENTENCES
 from tests.files.test_titles_and_totals import MESSY, NUMBERS
 
@@ -29,13 +29,15 @@ SIGNS = {
 IDS = ("a{}", "{}", "00{}", "é {}", 'say "{}"', "a,{};b|c", " x{} ", "line\n{}", "e\u0301{}")
 
 
-def in_memory(path):
-    table = read_table(path, identifiers=TEXTS)
+def in_memory(path, **said):
+    with stored_table(path, identifiers=TEXTS, **said) as stored:
+        table = stored.read()
     return {name: as_text(table[name].tolist(), name) for name in table}
 
 
-def in_batches(path):
-    (part,) = partitions(path)
+def in_batches(path, **said):
+    (part,) = partitions(path, reading=TextReading(**said))
+    refuse_unused([part.reading], part.has)
     names = part.column_names()
     text = [name for name in names if name in TEXTS]
     columns = {name: [] for name in names}
@@ -55,12 +57,12 @@ def as_text(entries, name):
     return [None if entry is None or entry != entry else entry for entry in entries]
 
 
-def answer(read, path):
+def answer(read, path, **said):
     """What a reader makes of a file: a table, or that it is refused."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PairscoreWarning)
         try:
-            return read(path)
+            return read(path, **said)
         except PairscoreError:
             return "refused"
 
@@ -105,6 +107,29 @@ def test_any_file_is_the_same_table_in_memory_and_in_batches(content, tmp_path):
     path = tmp_path / "table.csv"
     path.write_bytes(content)
     assert answer(in_batches, path) == answer(in_memory, path)
+
+
+SAID = {
+    "delimiter": [";", ",", "tab", "|", "xx"],
+    "encoding": ["utf-8", "utf-16", "cp1252", "latin-1", "no encoding"],
+    "decimal": [",", "."],
+    "na": [("NA", "oops"), ("1",)],
+}
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    content=files(),
+    said=st.fixed_dictionaries({}, optional={n: st.sampled_from(of) for n, of in SAID.items()}),
+)
+def test_what_is_said_of_a_file_is_the_same_in_memory_and_in_batches(content, said, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    assert answer(in_batches, path, **said) == answer(in_memory, path, **said)
 
 
 CASES = {

@@ -89,7 +89,7 @@ def test_whole_number_ids_meet_their_text_in_files_only(tmp_path):
     ):
         Comparisons.from_frames(read_bytes(tmp_path, b"id,x\n1,0\n2,1\n"), mixed)
     zeros = read_bytes(tmp_path, b"winner,loser\n01,2\n")
-    with pytest.raises(PairscoreError, match=r"row 0 \('01'\)"):
+    with pytest.raises(PairscoreError, match=r"only in zeros in front \('01' for 1\)"):
         Comparisons.from_frames(read_bytes(tmp_path, b"id,x\n1,0\n2,1\n"), zeros)
 
 

@@ -36,6 +36,7 @@ features = ["age, in years", "bmi"]
 exclude = ["name"]
 categorical = ["sex"]
 square = ["age"]
+curves = ["bmi"]
 interact = ["age:bmi"]
 missing = "mean-with-flag"
 reference = {sex = "f"}
@@ -90,6 +91,7 @@ def test_a_study_file_may_say_all_of_this(tmp_path):
         "exclude": ["name"],
         "categorical": ["sex"],
         "squares": ["age"],
+        "curves": ["bmi"],
         "interactions": ["age:bmi"],
         "missing": "mean-with-flag",
         "reference": {"sex": "f"},

@@ -24,6 +24,8 @@ from pairscore.errors import BadRowsError, PairscoreWarning
 from pairscore.files import duckdb_columns
 from pairscore.files import tables as fetched_module
 from pairscore.files import tables as files_module
+from pairscore.files.source import Kept
+from pairscore.files.study import read_study
 from pairscore.files.tables import read_table
 from pairscore.files.write import write_table
 
@@ -272,7 +274,8 @@ def test_what_is_written_is_read(table, kind, tmp_path):
     write_table(table, path)
     if not next(iter(table.values())) and kind == "jsonl":
         return  # no rows, so no line says what the columns are
-    read = read_table(path, delimiter="tab" if kind == "tsv" else ",")
+    delimiter = {"tsv": "tab", "csv": ","}.get(kind)
+    read = read_table(path, delimiter=delimiter)
     assert read.columns == list(table)
     for name, values in table.items():
         if any(isinstance(value, str) and value for value in values):
@@ -357,3 +360,39 @@ def assert_as_python_reads(table, content):
 
 
 # -- writing ---------------------------------------------------------------------------------------
+
+
+# -- what is said of how a file is written ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "xlsx"])
+@pytest.mark.parametrize(
+    ("said", "of_kinds"),
+    [
+        ({"delimiter": ";"}, ()),
+        ({"encoding": "latin-1"}, ("csv",)),
+        ({"decimal": "."}, ("csv", "xlsx")),
+        ({"na": ["q"]}, ("csv", "xlsx")),
+    ],
+)
+def test_what_is_said_of_text_is_used_or_refused(kind, said, of_kinds, tmp_path):
+    """One file that has such a thing is enough; what earlier files had need not be true."""
+    ids = [f"i{n}" for n in range(6)]
+    items = {"id": ids, "x": [n + 0.5 for n in range(6)]}
+    votes = {"left": ids[:5], "right": ids[1:], "winner": ["left", "right"] * 2 + ["left"]}
+    for name, table in (("items", items), ("votes", votes)):
+        write_table(table, tmp_path / f"{name}.{kind}")
+    paths = [tmp_path / f"{name}.{kind}" for name in ("items", "votes")]
+    quiet = {"say": lambda text: None}
+    if kind in of_kinds:
+        assert len(read_study(*paths, **said, **quiet).votes) == 5
+    else:
+        with pytest.raises(PairscoreError, match=f"{next(iter(said))}.*leave it out"):
+            read_study(*paths, **said, **quiet)
+    (text,) = said.values()
+    if isinstance(text, str):
+        kept = {next(iter(said)): Kept(text)}
+        assert len(read_study(*paths, **kept, **quiet).votes) == 5
+    semicolons = "\n".join(";".join(row) for row in zip(*votes.values(), strict=True))
+    (tmp_path / "votes.csv").write_text(f"left;right;winner\n{semicolons}\n")
+    assert len(read_study(paths[0], tmp_path / "votes.csv", **said, **quiet).votes) == 5

@@ -17,6 +17,7 @@ from pairscore.files.partitions import TablePartition
 from pairscore.files.study import read_study
 from pairscore.files.write import write_table
 from pairscore.streaming.batches import BatchLayout, BatchReader
+from pairscore.streaming.fit_stream import fit_stream
 from pairscore.streaming.stream_job import ids_only
 
 IDS = (
@@ -186,3 +187,56 @@ def test_what_is_answered_is_read(reader, tmp_path):
         study = draw(seed)
         votes, items = reader(study, tmp_path, vote_columns=study.names, winner_codes=study.codes)
         assert study.is_true(votes, items), seed
+
+
+# -- the same names, written in another way --------------------------------------------------------
+
+
+def three_ways(items, votes, folder):
+    """A study with tables of text as files in memory, as dataframes, and as a stream."""
+    for name, table in (("items", items), ("votes", votes)):
+        rows = zip(*table.values(), strict=True)
+        lines = [",".join(table), *(",".join(map(str, row)) for row in rows)]
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    paths = str(folder / "items.csv"), str(folder / "votes.csv")
+    return {
+        "files": lambda: read_study(*paths, say=lambda text: None).votes,
+        "frames": lambda: Comparisons.from_frames(items, votes)[0].votes,
+        "stream": lambda: fit_stream(*paths, method="pooled"),
+    }
+
+
+def numbered_study(n=12, first=0):
+    """Items without ids, and comparisons that count them from ``first``."""
+    rng = np.random.default_rng(5)
+    left = rng.integers(0, n, 200)
+    right = (left + rng.integers(1, n, 200)) % n
+    items = {"x": (rng.normal(size=n) + 0.5).tolist(), "y": (rng.normal(size=n) + 0.5).tolist()}
+    winner = np.where(rng.random(200) < 0.5, "left", "right").tolist()
+    votes = {"left": (left + first).tolist(), "right": (right + first).tolist(), "winner": winner}
+    return items, votes
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", ["files", "frames", "stream"])
+def test_items_counted_from_1_are_refused(way, tmp_path):
+    three_ways(*numbered_study(), tmp_path)[way]()
+    with pytest.raises(PairscoreError, match="the numbers there run from 1 to 12"):
+        three_ways(*numbered_study(first=1), tmp_path)[way]()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", ["files", "frames", "stream"])
+@pytest.mark.parametrize("column", ["id", "code"])
+@pytest.mark.parametrize("of_items", [True, False])
+def test_ids_that_differ_in_zeros_in_front_are_asked_about(way, column, of_items, tmp_path):
+    """As row numbers, 7 would be another item than 007."""
+    items, votes = numbered_study()
+    order = np.random.default_rng(6).permutation(12).tolist()
+    exact = [f"{number:03d}" for number in order]
+    sides = {side: [f"{number:03d}" for number in votes[side]] for side in ("left", "right")}
+    alike = three_ways({column: exact} | items, votes | sides, tmp_path)[way]
+    assert alike() is not None
+    ids = {column: exact if of_items else order}
+    with pytest.raises(PairscoreError, match="zeros in front"):
+        three_ways(ids | items, votes if of_items else votes | sides, tmp_path)[way]()

@@ -1,5 +1,7 @@
 """Scores, score differences and probabilities of a fit, against loops."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -58,6 +60,7 @@ def test_probabilities_are_those_of_the_link_and_add_up():
 
 def test_with_item_effects_scores_have_them_and_probabilities_are_less_sure():
     fit, X = fitted(item_effects=True)
+    fit = replace(fit, item_effects=replace(fit.item_effects, calibration=None))
     known = known_items(fit, X.items)
     assert item_scores(fit, X.items) == pytest.approx(X.items.values @ fit.coef + known.effect)
     loss, _, win = outcome_probabilities(fit, X)

@@ -14,11 +14,12 @@ from benchmarks.predictions import (
     simulate,
     write,
 )
-from scipy.stats import beta, chi2, norm
+from scipy.stats import beta, chi2, norm, qmc
 
 from pairscore import PairscoreError, Population, RankRegression, angle, predict_error
 from pairscore.choices import METHODS
 from pairscore.metrics import kendall_distance
+from pairscore.theory import predicted_error
 from pairscore.theory import predicted_error as theory
 from pairscore.theory.direction_variance import (
     WIDEST_SPREAD,
@@ -563,6 +564,33 @@ def test_the_mean_over_even_directions_is_better_than_over_drawn_ones():
     variance = share.expect(lambda square: length(square) ** 2) - mean**2
     assert np.hypot(nodes.parallel, nodes.perpendicular).mean() == pytest.approx(mean, rel=0.0025)
     assert np.sqrt(variance / len(nodes.truth)) > 0.009 * mean
+
+
+@pytest.mark.parametrize(
+    "eigenvalues",
+    [[1.0, 0.2], [2.0, 1.0, 0.5, 0.1], np.linspace(1, 0.05, 3), np.linspace(1, 0.05, 20)],
+    ids=["two", "four", "three", "twenty"],
+)
+def test_the_lattice_has_the_mean_angle_of_many_sobol_sequences(eigenvalues, monkeypatch):
+    """The outside witness is SciPy's; as many random directions are the rival."""
+
+    def mean_angle(normals=None, seed=None):
+        with monkeypatch.context() as patch:
+            if normals:
+                patch.setattr(predicted_error, "_even_normals", normals)
+                patch.setattr(predicted_error, "SEED", seed)
+            nodes = QuasiRandomErrors.of_covariance(np.asarray(eigenvalues), None)
+        across = 0.3 * nodes.length / np.sqrt(max(len(eigenvalues) - 1, 1))
+        return nodes.errors(np.ones_like(across), across, 1.0)["angle"].mean()
+
+    sobol = [
+        mean_angle(lambda n, d, rng: norm.ppf(qmc.Sobol(d, rng=rng).random(n)), seed)
+        for seed in range(12)
+    ]
+    drawn = [mean_angle(lambda n, d, rng: rng.normal(size=(n, d)), seed) for seed in range(12)]
+    error = np.std(sobol) / np.sqrt(len(sobol))
+    assert mean_angle() == pytest.approx(np.mean(sobol), abs=0.0015 * np.mean(sobol) + 4 * error)
+    assert np.std(drawn) > 0.0015 * np.mean(sobol)
 
 
 def test_more_features_than_the_lattice_has_dimensions():

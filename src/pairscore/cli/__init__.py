@@ -15,7 +15,7 @@ What they share:
     help          the layout of ``--help``
 
 Nothing heavy is imported before a command runs: ``pairscore --help`` does without NumPy, and fit,
-rank, update and plan do without scikit-learn, scipy.stats and scipy.optimize.
+rank, update and plan do without scikit-learn and scipy.stats.
 
 Imports: display, passwords, errors, choices, metrics, records, parallel, data, files, estimators,
 model, theory, streaming, evaluation, planning, report, paper, messages.

@@ -118,12 +118,20 @@ def _with_password(address: str) -> str:
     return f"{address}{'&' if '?' in address else '?'}password={password}"
 
 
-def parts_of(tables: tuple[Any, ...]) -> list[Any]:
-    """Files by name or address; parts of files where some are rows of queries."""
-    from pairscore.files.partitions import partitions
+def parts_of(tables: tuple[Any, ...], reading: Any = None, anywhere: bool = False) -> list[Any]:
+    """Files by name or address; parts of files where some are rows of queries, or where the user
+    says how files are written (``reading``, a ``TextReading``). Are they read ``anywhere``?
+    """
+    from pairscore.files.partitions import AS_IT_IS, partitions
 
+    reading = reading or AS_IT_IS
     names = [address(table) if isinstance(table, Path) else table for table in tables]
-    if all(isinstance(table, str) for table in names):
+    if reading == AS_IT_IS and all(isinstance(table, str) for table in names):
         return names
-    parts = [partitions(one) if isinstance(one, str) else one.partitions() for one in names]
+    parts = [
+        partitions(one, anywhere=anywhere, reading=reading)
+        if isinstance(one, str)
+        else one.partitions()
+        for one in names
+    ]
     return [part for some in parts for part in some]

@@ -33,8 +33,9 @@ ONLY_IN_PARTS = ("engine", "scratch", "checkpoint")
 NOT_IN_PARTS = (
     *("auto", "use", "group", "item_effects", "judge_slopes", "context"),
     *("reference", "categorical", "squares", "interactions", "missing", "winner_codes", "judge"),
-    *("delimiter", "encoding", "decimal", "na", "sheet"),
+    "sheet",
 )
+SAID_OF_CSV = ("delimiter", "encoding", "decimal", "na")
 # of these, what a study file may say for other commands and makes no difference to a stream
 IDLE_IN_PARTS = ("judge", "group", "sheet")
 
@@ -70,7 +71,8 @@ def write_stream(
     model = fit_in_parts(items, comparisons, given, why)
     wording = Wording().with_words(**wording_settings(given))
     columns = {name: given[name] for name in VOTE_COLUMNS if given.get(name)}
-    record = model.result_.record | kept_reading({"vote_columns": columns})
+    said = {name: given[name] for name in SAID_OF_CSV if given[name]}
+    record = model.result_.record | kept_reading({"vote_columns": columns} | said)
     result = replace(model.result_, wording=wording, record=record)
     write_model(ModelFile(result, model.get_params(), model.classes_), output, as_json, False)
     table = quote(str(items)) if isinstance(items, Path) else "NEW_ITEMS.csv"
@@ -109,9 +111,10 @@ def fit_in_parts(
         refuse_in_parts("--side-effect judges", why)
     settings = {name: given[name] for name in ("method", "link", "ties", "inference")}
     with stage("Reading") as show, collect_warnings() as texts:
+        of_items, of_votes = parts_as_said(items, comparisons, given)
         model: RankRegression = fit_stream(
-            parts_of((items,)),
-            parts_of(comparisons),
+            of_items,
+            of_votes,
             **settings,
             side_effect=given["side_effect"] == "yes",
             l2=given["l2"],
@@ -126,6 +129,23 @@ def fit_in_parts(
         )
     show_warnings(texts)
     return model
+
+
+def parts_as_said(
+    items: Path, comparisons: tuple[Path, ...], given: dict[str, Any]
+) -> tuple[list[Any], list[Any]]:
+    """Both tables in parts, read as the user says that CSV files are written."""
+    from pairscore.files.partitions import FilePartition
+    from pairscore.files.tables import TextReading, refuse_unused
+
+    said = {name: given[name] for name in SAID_OF_CSV if given[name]}
+    reading = TextReading(**said | {"na": tuple(said.get("na", ()))})
+    is_elsewhere = bool(given["engine"])
+    of_items = parts_of((items,), reading, is_elsewhere)
+    of_votes = parts_of(comparisons, reading, is_elsewhere)
+    files = [part for part in (*of_items, *of_votes) if isinstance(part, FilePartition)]
+    refuse_unused([reading], lambda name: any(part.has(name) for part in files))
+    return of_items, of_votes
 
 
 def first_typed(names: tuple[str, ...]) -> str | None:

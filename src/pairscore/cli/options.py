@@ -195,6 +195,16 @@ FILE_OPTIONS = section(
     SHEET_OPTION,
 )
 ITEM_COLUMNS = "Columns of the items"
+CURVES_OPTION = option(
+    "--curves",
+    multiple=True,
+    metavar="A,B",
+    callback=lambda ctx, param, texts: parse_curves(texts),
+    help="Features to make curves, not straight lines; A=20/40/60 gives a curve its knots.",
+)
+SMOOTH_OPTION = flag(
+    "--smooth", help="Add a smooth function of all numeric features, held back by the ridge."
+)
 ID_HELP = "Column with the ids.  [default: id, or row numbers]"
 RECIPE_OPTIONS = section(
     ITEM_COLUMNS,
@@ -202,6 +212,8 @@ RECIPE_OPTIONS = section(
     names("--exclude", metavar="X,Y", help="Columns to leave out."),
     names("--categorical", metavar="X,Y", help="Columns to turn into 0/1 columns of their levels."),
     names("--square", "squares", metavar="A,B", help="Features to add the square of."),
+    CURVES_OPTION,
+    SMOOTH_OPTION,
     names(
         "--interact",
         "interactions",
@@ -248,8 +260,8 @@ VOTE_OPTIONS = section(
     *column_options(VOTE_COLUMNS),
     CODES_OPTION,
 )
-LIST_NAMES = ("features", "exclude", "categorical", "squares", "interactions")
-ITEM_NAMES = ("id", *LIST_NAMES, "missing")
+LIST_NAMES = ("features", "exclude", "categorical", "squares", "curves", "interactions")
+ITEM_NAMES = ("id", *LIST_NAMES, "smooth", "missing")
 VOTE_NAMES = (*VOTE_COLUMNS, "winner_codes")
 WORDING_NAMES = ("title", "top", "bottom", "question")
 FILE_NAMES = ("delimiter", "encoding", "decimal", "na", "sheet")
@@ -317,7 +329,7 @@ def file_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> 
     settings = {name: given.get(name) for name in FILE_NAMES} | lists
     of_fit = {name: value for name, value in (kept or {}).items() if value}
     kept = {n: of_fit[n] for n in FILE_NAMES if n in of_fit and n != "sheet" and not settings[n]}
-    as_kept = ("decimal", "encoding")
+    as_kept = ("decimal", "encoding", "delimiter")
     settings |= {name: Kept(v) if name in as_kept else v for name, v in kept.items()}
     if not settings["sheet"] and ("sheet" in of_fit or "vote_sheets" in of_fit):
         of_items = of_fit.get("sheet", [""])[0]  # comes first; files without sheets have none
@@ -332,7 +344,7 @@ def wording_settings(given: dict[str, Any]) -> dict[str, Any]:
 
 def columns_given(given: dict[str, Any]) -> dict[str, Any]:
     """Columns of items and comparisons that are named, as a stream takes them."""
-    asked = (*VOTE_COLUMNS, "id", "features", "exclude")
+    asked = (*VOTE_COLUMNS, "id", "features", "exclude", "curves", "smooth")
     return {name: given[name] for name in asked if given.get(name)}
 
 
@@ -365,6 +377,22 @@ def split_names(texts: Iterable[str]) -> list[str]:
     """
     rows = csv.reader(texts, skipinitialspace=True)
     return list(dict.fromkeys(name.strip() for row in rows for name in row if name.strip()))
+
+
+def parse_curves(texts: Iterable[str]) -> dict[str, tuple[float, ...] | None]:
+    """By column its knots, None where none are given, from texts such as ``bmi,age=20/40/60``."""
+    curves: dict[str, tuple[float, ...] | None] = {}
+    for part in split_names(texts):
+        name, _, given = part.rpartition("=")
+        try:
+            knots = tuple(map(float, given.split("/"))) if name else None
+        except ValueError:
+            raise PairscoreError(
+                f"--curves {part!r} does not give knots; write for example"
+                f" --curves {name.strip()}=20/40/60, or the name of the column alone."
+            ) from None
+        curves[name.strip() if name else part] = knots
+    return curves
 
 
 def parse_reference(texts: Iterable[str]) -> dict[str, str]:

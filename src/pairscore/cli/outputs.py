@@ -16,6 +16,9 @@ from pairscore.errors import PairscoreError
 if TYPE_CHECKING:
     from pairscore.model.file import ModelFile
 
+# names of documents and pictures
+OTHER_KINDS = (".pdf", ".doc", ".docx", ".odt", ".rtf", ".png", ".jpg", ".jpeg", ".svg")
+
 
 def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) -> None:
     """Refuse an output that cannot be written, before a long computation and not after.
@@ -65,6 +68,11 @@ def refuse_other_kind(output: Path) -> None:
             f"-o names the file of the model, and {str(output)!r} is the name of a page; write the"
             f" page with --report {shlex.quote(str(output))}, and the model to a file such as"
             " model.npz."
+        )
+    if suffix in OTHER_KINDS:
+        raise PairscoreError(
+            f"-o names the file of the model, and {str(output)!r} is the name of a document or a"
+            " picture; choose a name such as model.npz. pairscore report writes a page."
         )
     if suffix in KINDS:
         raise PairscoreError(

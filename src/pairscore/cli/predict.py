@@ -78,17 +78,18 @@ def predict(
     from pairscore.data.tables import Columns
     from pairscore.files.new_comparisons import read_pairs
     from pairscore.files.new_items import find_id_for_pairs, read_new_items
+    from pairscore.files.tables import OpenFiles
     from pairscore.files.write import write_table
     from pairscore.model.file import load_model
     from pairscore.model.item_lookup import items_of_fit
     from pairscore.model.predict import pair_chances
     from pairscore.records import row_records
 
-    with list_bad_rows(output), stage("Reading"):
+    with list_bad_rows(output), stage("Reading"), OpenFiles() as files:
         with input_path(model) as path:
             fit = load_model(path).fit
         kept, context = fit.record.get("reading", {}), fit.settings.context or ()
-        reading = file_settings(given, kept)
+        reading = file_settings(given, kept) | {"files": files}
         if (pairs is None) == bool(fit.n_features):
             with_items = "ITEMS and PAIRS" if fit.n_features else "PAIRS alone"
             raise click.UsageError(f"This model takes {with_items}.")

@@ -10,6 +10,7 @@ from pairscore.cli.databases import DB_OPTIONS, parts_of, tables_of
 from pairscore.cli.help import command, examples, section
 from pairscore.cli.inputs import study_tables
 from pairscore.cli.options import (
+    CURVES_OPTION,
     FILE,
     ITEM_COLUMNS,
     LINK_OPTION,
@@ -38,6 +39,7 @@ SITE_COLUMNS = (
         option("--id", metavar="NAME", help="Column with the items' ids.  [default: id]"),
         names("--features", metavar="A,B", help="Columns to use as features."),
         names("--exclude", metavar="X,Y", help="Columns to leave out."),
+        CURVES_OPTION,
     ),
     *section(
         "Columns of the comparisons, if they have other names",

@@ -92,6 +92,7 @@ def update(
     from pairscore.estimators.settings import check_settings
     from pairscore.files.new_comparisons import read_new_parts
     from pairscore.files.new_items import read_new_items
+    from pairscore.files.tables import OpenFiles
     from pairscore.model.file import load_model
     from pairscore.model.update import update_fit
     from pairscore.parallel import Workers
@@ -104,12 +105,14 @@ def update(
             f"{str(model)!r} was written without its comparisons; fit again with --keep-data."
         )
     settings, kept = check_settings(**file.params), file.fit.record.get("reading", {})
-    with list_bad_rows(output, file_settings(given, kept)["decimal"]), stage("Reading"):
-        reading = file_settings(given, kept) | {"id": given.get("id")}
+    decimal = file_settings(given, kept)["decimal"]
+    with list_bad_rows(output, decimal), stage("Reading"), OpenFiles() as files:
+        reading = file_settings(given, kept) | {"id": given.get("id"), "files": files}
         more = None if new_items is None else read_new_items(new_items, file.fit, **reading)
         known = before.items if more is None else before.items.with_new_items(more)
         by_name = not file.fit.n_features and more is None
         table, of_votes = None if by_name else known, vote_settings(given, kept)
+        of_votes["files"] = files
         of_votes["judges"] = before.judge is not None
         read, parts = read_new_parts(comparisons, table, settings.context, **of_votes)
     votes = read.votes

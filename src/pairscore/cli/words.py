@@ -76,9 +76,10 @@ def _as_key(option: click.Option, value: Any) -> str | None:
     name = max(option.opts, key=len)
     if name not in OLD_OPTIONS.get(_command(), {}):
         return None
-    from pairscore.files.study_file import LISTS, SETTINGS
+    from pairscore.files.study_file import LISTS, SECTIONS, SETTINGS
 
-    option_name, where = name.removeprefix("--"), "in a study file"
+    option_name = name.removeprefix("--")
+    where = "of a study file (.toml) that is given in place of the tables"
     if option_name == "winner-codes":
         lines = value.items() if isinstance(value, Mapping) else ()
         codes = ", ".join(
@@ -87,6 +88,8 @@ def _as_key(option: click.Option, value: Any) -> str | None:
         return f"{codes} below [codes] {where}".lstrip()
     keys = {setting: key for key, setting in SETTINGS.items()}
     key = keys.get(option_name, option_name)
+    section = next((one for one, of in SECTIONS.items() if key in of), "")
+    where = f"below [{section}] {where}" if section else f"at the top {where}"
     if value is UNSET:
         return f"{key} {where}"
     is_list = key in LISTS and isinstance(value, list | tuple)
@@ -141,8 +144,14 @@ def _as_assigned(option: click.Option, value: Any) -> str | None:
 def _as_cells(value: Any) -> str:
     """A value as an option takes it: lists and codes with commas."""
     if isinstance(value, Mapping):
-        return _cells(f"{'' if key is None else key}={one}" for key, one in value.items())
+        each = {key: _knots(one) if isinstance(one, list) else one for key, one in value.items()}
+        return _cells(f"{'' if key is None else key}={one}" for key, one in each.items())
     return _cells(value) if isinstance(value, list | tuple) else plain_value(value)
+
+
+def _knots(numbers: list[float]) -> str:
+    """The knots of a curve, as its option takes them."""
+    return "/".join(map(str, numbers))
 
 
 def _cells(words: Iterable[str]) -> str:

@@ -8,6 +8,8 @@ Start with ``comparisons``: what a fit is given. The others in the order of the 
     votes                 comparisons: the codes and words of winners, outcomes
     column_roles          which column of comparisons has which role
     find_ids              the column that has the ids
+    curves                columns as splines: knots and bends
+    smooth                a smooth part of all numeric columns
     recipe                how columns become features, the same way for old and new items
     comparisons           items with the votes on them
     judges                who judged, and how many

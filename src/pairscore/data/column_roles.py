@@ -26,7 +26,10 @@ VOTE_IDENTIFIERS = (*SIDES, "winner", "loser", "judge")
 MORE_ROLES = ("judge", "weight", "count", "tie")  # that say nothing about who was compared
 VOTE_ROLES = (*VOTE_IDENTIFIERS, "weight", "count", "tie")
 NAMED_ROLES = (*LAYOUTS[0], "winner", "loser", "judge", "weight", "count")
-OF_FEATURES = ("features", "exclude", "categorical", "reference", "squares", "interactions")
+OF_FEATURES = (
+    *("features", "exclude", "categorical", "reference"),
+    *("squares", "curves", "smooth", "interactions"),
+)
 ITEM_SETTINGS = ("id", *OF_FEATURES)
 
 

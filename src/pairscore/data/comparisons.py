@@ -153,8 +153,9 @@ class Comparisons:
         columns
             Names of columns, as on the command line. Of votes: ``left``, ``right``, ``winner``,
             ``loser``, ``judge``, ``weight``, ``count``. Of items: ``id``; ``features`` to use, or
-            to ``exclude``; ``categorical`` ones, perhaps with a ``reference`` level; ``squares``
-            and ``interactions`` to add. New items then come under the same names.
+            to ``exclude``; ``categorical`` ones, perhaps with a ``reference`` level; ``squares``,
+            ``interactions`` and ``curves`` (or their knots, a dict) to add, and a ``smooth`` part
+            of all numeric ones. New items then come under the same names.
 
         >>> X, y = Comparisons.from_frames([[0.0], [1.0], [3.0]], np.array([[1, 0], [2, 1]]))
         >>> X.shape

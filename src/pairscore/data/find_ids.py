@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from pairscore.data.items import Items
+from pairscore.data.items import Items, without_zeros
 from pairscore.data.tables import (
     ID_COLUMN,
     Column,
@@ -27,6 +27,7 @@ from pairscore.data.tables import (
     ids_of,
     is_hashable,
     is_missing,
+    look_up,
     whole_numbers,
 )
 from pairscore.data.vote_layouts import compared_in
@@ -220,7 +221,7 @@ def id_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         given = [settings.get(name) or () for name in names]
         return [one for of in given for one in ([of] if isinstance(of, str) else of)]
 
-    features = named("features", "squares", "categorical", "reference")
+    features = named("features", "squares", "curves", "categorical", "reference")
     return {"features": features or None, "others": named("exclude")}
 
 
@@ -300,6 +301,7 @@ def choose_among(
             raise _faulty(column, of)
     if not by_text:
         _refuse_other_kinds(ids, by_row, n_items, names)
+    _refuse_other_zeros(ids, by_row, names)
     return None
 
 
@@ -344,6 +346,29 @@ def _refuse_other_kinds(
             f" {_kind(id)} in the items and {name!r} {_kind(name)} in the comparisons; make both"
             " text, or both numbers."
         )
+
+
+def _refuse_other_zeros(
+    ids: Mapping[str, IdColumn], by_row: Sequence[np.ndarray], names: Sequence[np.ndarray]
+) -> None:
+    """Names that a column has with other zeros in front are no row numbers."""
+    named = [[without_zeros(name) for name in of.tolist()] for of in names]
+    for column, of in ids.items():
+        rows = {without_zeros(id): row for row, id in enumerate(of.values.tolist())}
+        if len(rows) < len(of.values):
+            continue
+        found = [look_up(rows, side, -1) for side in named]
+        if np.mean(np.concatenate(found) >= 0) < MATCH or all(map(np.array_equal, found, by_row)):
+            continue
+        side = next(k for k, row in enumerate(found) if np.any(row >= 0))
+        place = int(np.flatnonzero(found[side] >= 0)[0])
+        name, id = names[side].tolist()[place], of.values.tolist()[found[side][place]]
+        if str(name) != str(id):
+            raise IdsUnclearError(
+                f"the column {column!r} has the ids that the comparisons name, but for zeros in"
+                f" front: {id!r} in the items and {name!r} in the comparisons; write them alike in"
+                " both tables."
+            )
 
 
 def _kind(entry: Any) -> str:

@@ -91,7 +91,7 @@ class Items:
 
     @cached_property
     def _is_ascii(self) -> bool:
-        return all(str(name).isascii() for name in self.row_of)
+        return all(map(str.isascii, map(str, self.names)))
 
     @property
     def names(self) -> list[Any]:
@@ -163,8 +163,10 @@ class Items:
     @cached_property
     def alike_ids(self) -> list[str]:
         """Ids that differ from another one only in case."""
+        if self.ids is None or len({*map(str.casefold, map(str, self.names))}) == len(self):
+            return []
         rows = [row for alike in self.rows_of_fold.values() if len(alike) > 1 for row in alike]
-        return [] if self.ids is None else self.ids[rows].tolist()
+        return self.ids[rows].tolist()
 
     @property
     def table_kind(self) -> str:
@@ -189,6 +191,15 @@ def plain_id(name: Any) -> str:
     if not text.endswith("0"):
         return text
     return re.sub(r"^(-?[0-9]+)[.]0+$", r"\1", text)
+
+
+def without_zeros(name: Any) -> str:
+    """A name as text, without zeros in front.
+
+    >>> without_zeros("007"), without_zeros(7), without_zeros("0"), without_zeros("0a")
+    ('7', '7', '0', '0a')
+    """
+    return re.sub(r"^0+(?=[0-9])", "", plain_id(name))
 
 
 def read_items(items: Any, features: tuple[str, ...] | None = None) -> Items:
@@ -434,6 +445,8 @@ def refuse_bad_ids(ids: np.ndarray) -> None:
     if ids.dtype.kind in "iu" and ids.ndim == 1 and len(np.unique(ids)) == len(ids):
         return
     names = ids.tolist()
+    if ids.ndim == 1 and {*map(type, names)} == {str} and len({*names}) == len(names):
+        return
     if ids.dtype == object or ids.ndim > 1:
         _refuse_lists(names)
     missing = [row for row, name in enumerate(names) if is_missing(name)]

@@ -1,7 +1,8 @@
 """The recipe: how the columns of an item table become features, the same way for old and new items.
 
     numeric columns as they are · 0/1 columns, one per level of a category · flags of missing values
-    · effects of single items with missing values · squares · products of two columns
+    · effects of single items with missing values · squares · bends of curves · products of two
+    · a smooth part of all numeric
 
 A recipe is saved with its model, so that new items need no instructions. It is made from settings
 such as ``features=["a", "b"]`` and ``squares=["a"]``, those of ``pairscore fit`` (``--features``,
@@ -9,15 +10,16 @@ such as ``features=["a", "b"]`` and ``squares=["a"]``, those of ``pairscore fit`
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from pairscore.choices import MISSING_RULES
+from pairscore.data.curves import bends, check_knots, find_knots
 from pairscore.data.items import (
     Items,
     absent_names,
@@ -28,6 +30,7 @@ from pairscore.data.items import (
     refuse_non_finite,
     refuse_other_lists,
 )
+from pairscore.data.smooth import Smooth
 from pairscore.data.tables import (
     ID_COLUMN,
     Columns,
@@ -35,6 +38,7 @@ from pairscore.data.tables import (
     as_frame,
     backend_of,
     column_of,
+    distinct,
     ids_of,
     list_lengths,
     look_up,
@@ -56,10 +60,15 @@ from pairscore.errors import (
 )
 from pairscore.messages import Piece, Setting, Text, either
 
+# names, or the knots of each, None for those at quantiles
+Curves = Collection[str] | Mapping[str, Sequence[float] | None]
 MAX_LEVELS = 1000
+MANY_VALUES = 5  # of a column that may be a curve without being asked for
+BLOCK = 1 << 16  # rows whose terms are computed at a time
+MOST_WORDS = 5  # that may stand for missing values in a column of numbers
 NO_LEVEL = -1
 UNKNOWN_LEVEL = -2
-LIST_SETTINGS = {"features", "exclude", "categorical", "squares", "interactions"}
+LIST_SETTINGS = {"features", "exclude", "categorical", "squares", "curves", "interactions"}
 LEAVE_OUT = Text.of("leave these items out")  # a remedy of which not every caller has need
 LEAVE_OUT_AS_FIT = LEAVE_OUT + ", as a fit with " + Setting("missing", "drop-items") + " does"
 GAP_REMEDIES: dict[str, Sequence[Piece]] = {
@@ -116,6 +125,11 @@ class Recipe:
     lists
         How many numbers the lists of a column have, all of which are features: those of
         ``embedding`` are ``embedding[0]``, ``embedding[1]``, ...
+    curves
+        Knots of each numeric column that is a curve (:mod:`pairscore.data.curves`): its bends are
+        features too, two fewer than knots.
+    smooth
+        The smooth part of all numeric columns (:mod:`pairscore.data.smooth`), if there is one.
     of_model
         Whether it is that of a fitted model, for new items; records do not say.
     """
@@ -132,6 +146,8 @@ class Recipe:
     flags: tuple[tuple[str, ...], ...] = ()
     reference: dict[str, str] = field(default_factory=dict)
     lists: dict[str, int] = field(default_factory=dict)
+    curves: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    smooth: Smooth | None = None
     of_model: bool = field(default=False, compare=False)
 
     @classmethod
@@ -141,13 +157,18 @@ class Recipe:
             recipe = cls(**_fields(record))
             known = {*recipe.names, *recipe.sources}  # fails where a product is of other columns
             flagged = {name for group in recipe.flags for name in group}
-            has_columns = recipe.sources and {*recipe.means, *recipe.squares, *flagged} <= known
+            named = {*recipe.means, *recipe.squares, *recipe.curves, *flagged}
+            has_columns = recipe.sources and named <= known
+            for name, knots in recipe.curves.items():
+                check_knots(knots, name)
+            if recipe.smooth and len(recipe.smooth.center) != len(recipe.features):
+                raise ValueError("no recipe")
             levels = recipe.categorical
             has_levels = all(one in levels[name] for name, one in recipe.reference.items())
             if not has_columns or not has_levels or recipe.missing not in MISSING_RULES:
                 raise ValueError("no recipe")
             return recipe
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, PairscoreError) as error:
             raise PairscoreError(
                 "the model's recipe for features cannot be read; the file is damaged or from a"
                 " newer version: fit again."
@@ -182,7 +203,11 @@ class Recipe:
         One row for each column of the first source, one column for each of the second.
         """
         shapes = [[len(self.categorical.get(n, "1")) for n in pair] for pair in self.interactions]
-        ends = len(self.names) - np.cumsum([0, *(a * b for a, b in shapes[::-1])])[::-1]
+        ends = (
+            len(self.names)
+            - self.n_smooth
+            - np.cumsum([0, *(a * b for a, b in shapes[::-1])])[::-1]
+        )
         return {
             pair: np.arange(first, first + a * b).reshape(a, b)
             for pair, (a, b), first in zip(self.interactions, shapes, ends.tolist(), strict=False)
@@ -193,7 +218,7 @@ class Recipe:
         """Names of the d features.
 
         ``mass``, ``style=oil``, ``mass missing`` (``mass, size missing`` if these are missing for
-        the same items), ``item 7``, ``mass^2``, ``mass:style=oil``.
+        the same items), ``item 7``, ``mass^2``, ``mass bend 1``, ``mass:style=oil``.
         """
         base = {name: [name] for name in self.features} | {
             name: [f"{name}={level}" for level in levels]
@@ -210,7 +235,23 @@ class Recipe:
             for one, two in product(base[first], base[second])
         ]
         squares = [f"{name}^2" for name in self.squares]
-        return (*(name for names in base.values() for name in names), *gaps, *squares, *products)
+        curved = (name for names in self.bend_names.values() for name in names)
+        first = (name for names in base.values() for name in names)
+        smooth = (f"smooth {number + 1}" for number in range(self.n_smooth))
+        return (*first, *gaps, *squares, *curved, *products, *smooth)
+
+    @property
+    def n_smooth(self) -> int:
+        """How many features the smooth part has; they are the last ones."""
+        return self.smooth.number if self.smooth else 0
+
+    @property
+    def bend_names(self) -> dict[str, tuple[str, ...]]:
+        """Names of the bends of each curve."""
+        return {
+            name: tuple(f"{name} bend {number + 1}" for number in range(len(knots) - 2))
+            for name, knots in self.curves.items()
+        }
 
     @property
     def flag_groups(self) -> tuple[tuple[str, ...], ...]:
@@ -237,6 +278,20 @@ class Recipe:
                 values[:, number] = column
         return values
 
+    def terms(self, values: np.ndarray) -> Iterator[np.ndarray]:
+        """Squares, bends, products and the smooth part, column by column, from ``values`` (N x d or
+        more) that begin with the columns of the sources.
+        """
+        for name in self.squares:
+            yield values[:, self.blocks[name].start] ** 2
+        for name, knots in self.curves.items():
+            yield from bends(values[:, self.blocks[name].start], knots).T
+        for first, second in self.interactions:
+            columns = (values[:, self.blocks[name]].T for name in (first, second))
+            yield from (one * two for one, two in product(*columns))
+        if self.smooth:
+            yield from self.smooth.features(values[:, : len(self.features)]).T
+
     def _numbers(self, table: Columns, name: str) -> np.ndarray:
         """A column of numbers, (N,). Ids of a file are text where one is not a whole number."""
         if name != self.id or is_numeric(table, name):
@@ -253,11 +308,7 @@ class Recipe:
     def _further_columns(self, table: Columns, values: np.ndarray) -> Iterator[np.ndarray]:
         """The columns after those of the sources, one by one; gaps are filled on the way."""
         yield from self._fill_gaps(table, values)
-        for name in self.squares:
-            yield values[:, self.blocks[name].start] ** 2
-        for first, second in self.interactions:
-            columns = (values[:, self.blocks[name]].T for name in (first, second))
-            yield from (one * two for one, two in product(*columns))
+        yield from self.terms(values)
 
     def _fill_gaps(self, table: Columns, values: np.ndarray) -> Iterator[np.ndarray]:
         """Means into the gaps of ``values``; the 0/1 columns that say where they are."""
@@ -369,6 +420,8 @@ def _fields(record: dict[str, Any]) -> dict[str, Any]:
         "flags": tuple(_texts(group) for group in record.get("flags", ())),
         "reference": {str(n): str(level) for n, level in record.get("reference", {}).items()},
         "lists": {str(name): int(n) for name, n in record.get("lists", {}).items()},
+        "curves": {str(n): tuple(map(float, k)) for n, k in record.get("curves", {}).items()},
+        "smooth": Smooth.of_record(record.get("smooth")),
     }
 
 
@@ -390,9 +443,13 @@ def numeric_column(table: Columns, name: str) -> np.ndarray:
         example = next((value for value in table[name] if value is not None), None)
         if example is None:  # in every row
             return np.full(len(table), np.nan)
+        remedies: list[Piece] = ["make it numbers", "use " + Setting("categorical") + " in the fit"]
+        entries = distinct(table.get_column(name)).tolist()
+        words = [entry for entry in entries if _number_in(entry) is None]
+        if table.from_file and len(words) <= MOST_WORDS and len(words) < len(entries):
+            remedies.append("if words mean that a value is missing, give " + Setting("na", words))
         raise PairscoreError(
-            f"the column {name!r} of the item table is text (such as {example!r})",
-            ["make it numbers", "use " + Setting("categorical") + " in the fit"],
+            f"the column {name!r} of the item table is text (such as {example!r})", remedies
         )
     return table[name]
 
@@ -461,6 +518,8 @@ def make_recipe(
     categorical: Collection[str] = (),
     squares: Collection[str] = (),
     interactions: Collection[str] = (),
+    curves: Curves = (),
+    smooth: bool | int = False,
     missing: str = "refuse",
     reference: Mapping[str, str] | None = None,
 ) -> tuple[Recipe, list[str]]:
@@ -482,6 +541,11 @@ def make_recipe(
         Features whose square to add.
     interactions
         Features whose product to add, written ``a:b``; a category gives one per level.
+    curves
+        Features to make curves, natural cubic splines with knots at quantiles of the column; or a
+        dict that has the knots of each, None for quantiles.
+    smooth
+        Whether to add a smooth part of all numeric features, or of how many features.
     missing : {"refuse", "drop-items", "mean-with-flag", "item-effect"}
         What happens to missing values. The last two look at ``table`` for gaps: they take the
         means that fill them, or the items that have some.
@@ -535,8 +599,12 @@ def make_recipe(
         lists=lists,
         squares=_squares(_spread_names(squares, table), recipe),
         interactions=tuple(_pair(term, recipe) for term in interactions),
+        curves=_knots(curves, recipe, partial(numeric_column, table)),
     )
     recipe = GAP_RULES[missing](recipe, table) if missing in GAP_RULES else recipe
+    if smooth:
+        columns = [numeric_column(table, name) for name in recipe.features]
+        recipe = with_smooth_part(recipe, np.array(columns, dtype=float).T, smooth)
     _refuse_repeated(recipe.names)
     return recipe, text
 
@@ -583,13 +651,36 @@ def _squares(names: Collection[str], recipe: Recipe) -> tuple[str, ...]:
                 f"the square of the category {name!r} is the category itself",
                 "leave it out of " + Setting("squares"),
             )
+    _refuse_no_features("squares", names, recipe)
+    return tuple(names)
+
+
+def _refuse_no_features(setting: str, names: Collection[str], recipe: Recipe) -> None:
+    for name in names:
         if name not in recipe.features:
             known = first_few(map(repr, recipe.features), 8)
             raise PairscoreError(
-                Setting("squares") + f" names {name!r}, which is not a feature; the features are"
+                Setting(setting) + f" names {name!r}, which is not a feature; the features are"
                 f" {known}.{did_you_mean(name, recipe.features)}"
             )
-    return tuple(names)
+
+
+def _knots(
+    curves: Curves, recipe: Recipe, column: Callable[[str], np.ndarray]
+) -> dict[str, tuple[float, ...]]:
+    """The knots of each curve: those that were given, or from the values of its ``column``."""
+    given = curves if isinstance(curves, Mapping) else dict.fromkeys(curves)
+    for name in given:
+        if name in recipe.categorical:
+            raise PairscoreError(
+                f"{name!r} is a category, whose levels may differ in any way without a curve",
+                "leave it out of " + Setting("curves"),
+            )
+    _refuse_no_features("curves", given, recipe)
+    return {
+        name: find_knots(column(name), name) if knots is None else check_knots(knots, name)
+        for name, knots in given.items()
+    }
 
 
 def _pair(term: str, recipe: Recipe) -> tuple[str, str]:
@@ -702,7 +793,7 @@ GAP_RULES = {"mean-with-flag": _flag_gaps, "item-effect": _give_effects}
 
 def _source_values(recipe: Recipe, table: Columns) -> np.ndarray:
     """The columns of the sources alone (N x width of all blocks), with NaN in the gaps."""
-    return replace(recipe, squares=(), interactions=()).matrix(table)
+    return replace(recipe, squares=(), interactions=(), curves={}, smooth=None).matrix(table)
 
 
 def _means(
@@ -777,6 +868,75 @@ def _spread_names(names: Iterable[str], columns: Collection[str]) -> list[str]:
     return [one for name in names for one in numbers[name]]
 
 
+def with_smooth_part(recipe: Recipe, values: np.ndarray, number: bool | int) -> Recipe:
+    """The recipe with a smooth part of its numeric columns (N x k)."""
+    if not recipe.features:
+        raise PairscoreError(
+            "a smooth part is one of numeric columns, and there are none",
+            "leave out " + Setting("smooth"),
+        )
+    return replace(recipe, smooth=Smooth.of_values(values, number))
+
+
+def with_curves(
+    items: Items,
+    curves: Curves = (),
+    smooth: bool | int = False,
+    allocate: Callable[[tuple[int, int]], np.ndarray] = np.empty,
+) -> Items:
+    """Items that have been read, with some of their columns as curves, or a smooth part.
+
+    ``allocate`` makes the array of the features (N x d), which are filled in block by block.
+    """
+    known = Recipe(tuple(map(str, items.feature_names)), id=None if items.ids is None else "id")
+    recipe = known if items.recipe is None else Recipe.from_record(items.recipe)
+    knots = _knots(curves, recipe, lambda name: items.values[:, recipe.blocks[name].start])
+    recipe = replace(recipe, curves=recipe.curves | knots)
+    if smooth:
+        recipe = with_smooth_part(recipe, items.values[:, : len(recipe.features)], smooth)
+    n_first = len(replace(recipe, squares=(), curves={}, interactions=(), smooth=None).names)
+    values = allocate((len(items), len(recipe.names)))
+    for start in range(0, len(items), BLOCK):
+        rows = slice(start, start + BLOCK)
+        first = np.asarray(items.values[rows])[:, :n_first]
+        values[rows] = np.column_stack([first, *recipe.terms(first)])
+    return replace(items, values=values, feature_names=recipe.names, recipe=recipe.to_record())
+
+
+def n_smooth(record: dict[str, Any] | None) -> int:
+    """How many features of a recipe's record are those of a smooth part; they are the last ones."""
+    return int(record["smooth"]["number"]) if record and record.get("smooth") else 0
+
+
+def with_terms(recipe: Recipe, items: Items) -> Items:
+    """Items that were read without the terms of a recipe, with these; others as they are.
+
+    So are the comparisons that :func:`~pairscore.auto_fit` was given, if it then chose curves.
+    """
+    before = replace(recipe, squares=(), curves={}, interactions=(), smooth=None).names
+    names = items.feature_names
+    if names == recipe.names or before == recipe.names or not {*before} <= {*names}:
+        return items
+    first = items.values[:, [names.index(name) for name in before]]
+    values = np.column_stack([first, *recipe.terms(first)])
+    return replace(items, values=values, feature_names=recipe.names, recipe=recipe.to_record())
+
+
+def curvable(items: Items) -> tuple[str, ...]:
+    """The numeric columns that may be curves: those of MANY_VALUES or more, and no embeddings."""
+    if items.recipe is None:
+        names: tuple[str, ...] = tuple(map(str, items.feature_names))
+    else:
+        recipe = Recipe.from_record(items.recipe)
+        in_lists = {*list_lengths(recipe.features)} & {*recipe.lists}
+        names = tuple(n for n in recipe.features if not in_lists & {*list_lengths([n])})
+    return tuple(
+        name
+        for number, name in enumerate(names)
+        if len(np.unique(items.values[:, number])) >= MANY_VALUES
+    )
+
+
 def recipe_of(fit: Any) -> "Recipe":
     """The recipe of a fit (or a fitted model); without settings, features are numeric columns."""
     fit = getattr(fit, "result_", fit)
@@ -798,7 +958,7 @@ def apply_recipe(recipe: Recipe, items: Any) -> Items:
     read as it is, as are :class:`Items`. Without an ``id`` column, items go by row number.
     """
     if isinstance(items, Items):
-        return items
+        return with_terms(recipe, items)
     frame = as_frame(items)
     if frame is None:
         has_features = to_array(items, "the items are").shape[1:] == (len(recipe.names),)

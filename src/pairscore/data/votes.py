@@ -27,7 +27,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.choices import WINNER_MEANINGS
-from pairscore.data.items import Items, plain_id
+from pairscore.data.find_ids import refuse_counts_from_1
+from pairscore.data.items import Items, plain_id, without_zeros
 from pairscore.data.tables import (
     Column,
     Columns,
@@ -346,7 +347,8 @@ def _rows(frame: Frame, columns: tuple[str, str], items: Items) -> tuple[np.ndar
         column, (bad, _) = next(iter(unknown.items()))
         entries = [name for _, names_of in unknown.values() for name in names_of]
         is_blank = not items.values.size and all(map(blank, entries))
-        refuse_other_case(entries, items)
+        refuse_other_spelling(entries, items)
+        _refuse_names_from_1([names[column].values for column in columns], items)
         what = "no item" if is_blank else "unknown item"
         raise bad_entries(
             f"{plural(len(bad), 'comparison')} in column {column!r}"
@@ -377,23 +379,54 @@ def _remedy(items: Items, is_blank: bool) -> str:
     return f"the item table has {number} ({known}): add the missing items or correct the ids"
 
 
-def refuse_other_case(entries: Sequence[Any], items: Items) -> None:
-    """Refuse entries that would all name an item if case did not matter, in one sentence."""
-    if items.ids is None or not all(isinstance(entry, str) for entry in entries):
+def refuse_other_spelling(entries: Sequence[Any], items: Items) -> None:
+    """Refuse entries that would all name an item if case, or zeros in front, did not matter, in one
+    sentence.
+    """
+    if items.ids is None:
         return
-    found = {entry: items.rows_of_fold.get(entry.casefold(), []) for entry in entries}
+    if all(isinstance(entry, str) for entry in entries):
+        found = {entry: items.rows_of_fold.get(entry.casefold(), []) for entry in entries}
+        _refuse_found(entries, found, items, "case", OtherCaseError)
+    if all(is_hashable(entry) for entry in entries):
+        rows: dict[str, list[int]] = {}
+        for row, name in enumerate(items.names):
+            rows.setdefault(without_zeros(name), []).append(row)
+        found = {entry: rows.get(without_zeros(entry), []) for entry in entries}
+        _refuse_found(entries, found, items, "zeros in front", PairscoreError)
+
+
+def _refuse_found(
+    entries: Sequence[Any],
+    found: Mapping[Any, list[int]],
+    items: Items,
+    what: str,
+    kind: type[PairscoreError],
+) -> None:
+    """Refuse entries if each was found as one item, which is written with other ``what``."""
     if any(len(rows) != 1 for rows in found.values()):
         return
-    ids = items.ids.tolist()
-    if any(str(ids[row]) == entry for entry, (row,) in found.items()):
-        return  # a number and its text differ in more than case
+    ids = items.names
+    if any(str(ids[row]) == str(entry) for entry, (row,) in found.items()):
+        return  # a number and its text differ in more
     shown = first_few([f"{entry!r} for {ids[row]!r}" for entry, (row,) in found.items()], 3)
     number = len(entries)
-    raise OtherCaseError(
+    raise kind(
         f"{number:,} {'entry' if number == 1 else 'entries'} of the comparisons"
-        f" {'differs' if number == 1 else 'differ'} from the ids of the items only in case"
+        f" {'differs' if number == 1 else 'differ'} from the ids of the items only in {what}"
         f" ({shown}); write the ids alike in both tables."
     )
+
+
+def _refuse_names_from_1(names: Sequence[np.ndarray], items: Items) -> None:
+    """Refuse row numbers that count the items from 1: each would be one item off."""
+    if items.ids is not None:
+        return
+    texts = {plain_id(name) for of in names for name in of.tolist()}
+    if all(text.isascii() and text.isdecimal() and len(text) < 19 for text in texts):
+        used = np.array(sorted(map(int, texts)))
+        if used[-1] == len(items):
+            refuse_counts_from_1(used, len(items))
 
 
 def bad_entries(
@@ -538,7 +571,7 @@ def words_that_are_ids(side_names: tuple[str, str], items: Items) -> set[str]:
         numbers = [word for word in words if word.isdecimal()]
         found = items.find_rows_by_text(np.array(numbers, dtype=object)) if numbers else ()
         return {word for word, row in zip(numbers, found, strict=True) if row >= 0}
-    return words.intersection(str(id).strip().casefold() for id in items.ids.tolist())
+    return words.intersection(map(str.casefold, map(str.strip, map(str, items.ids.tolist()))))
 
 
 def word_outcomes(
@@ -589,6 +622,14 @@ def _meant(entries: Collection[Any]) -> Text:
     )
 
 
+class CodesUnclearError(PairscoreError):
+    """The meaning of ``codes`` of winners is asked for; ``?`` stands for an unknown one."""
+
+    def __init__(self, problem: Piece, remedy: Piece, codes: Mapping[Any, str]):
+        super().__init__(problem, remedy)
+        self.codes = dict(codes)
+
+
 @dataclass(frozen=True)
 class WhoWon:
     """A column that says who won, or who lost, and what its entries mean.
@@ -629,10 +670,12 @@ class WhoWon:
         if None in self.codes:
             outcome[column.is_missing()] = self.codes[None]
         by_id = np.flatnonzero(outcome == NO_OUTCOME)
-        named = column.take(by_id).map(lookup)
-        outcome[by_id[named == right[by_id]]] = -1
-        outcome[by_id[named == left[by_id]]] = 1
-        bad = np.flatnonzero(outcome == NO_OUTCOME)
+        bad = by_id
+        if len(by_id):
+            named = column.take(by_id).map(lookup)
+            outcome[by_id[named == right[by_id]]] = -1
+            outcome[by_id[named == left[by_id]]] = 1
+            bad = np.flatnonzero(outcome == NO_OUTCOME)
         if tied is not None:
             outcome[bad[tied[bad] & column.take(bad).is_missing()]] = 0
             bad = np.flatnonzero(outcome == NO_OUTCOME)
@@ -667,13 +710,14 @@ class WhoWon:
             return
         shown = (("blank" if e is None else repr(e), n) for e, n in counts.most_common())
         found = first_few((f"{entry} ({n})" for entry, n in shown), MOST_CODES)
-        codes = unexplained_codes([entry for entry, _ in counts.most_common()], self.codes)
+        codes = unexplained_codes(sorted(counts, key=str), self.codes)
         verb = "won" if self.role == "winner" else "lost"
-        raise PairscoreError(
+        raise CodesUnclearError(
             f"the {self.role} is neither side in {len(entries)} of"
             f" {plural(len(self.column), 'comparison')}: {found}",
             f"say for each which side {verb} (left, right, tie, or skip to leave its rows out), in"
             " place of each question mark in " + Setting("winner_codes", codes),
+            codes,
         )
 
     def refuse_possible_codes(self) -> None:

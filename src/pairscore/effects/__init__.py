@@ -15,6 +15,8 @@ Start with ``joint_fit``: everything that was asked for, estimated together.
     item_variance            how much items differ: estimate and interval
     variance_score           whether they differ at all: a test
     item_effects             what a fit finds of its items, with the test of them
+    held_out_items           comparisons by fits without their items; the ridge beside effects
+    calibration              chances as steep as these say
     comparison_effects       what a fit finds of context, sides and ties; scores of comparisons
     shared_variance          covariances of two items that a model knows
     context                  what of a context belongs to the items

@@ -18,7 +18,7 @@ from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
 from pairscore.errors import CollinearFeaturesWarning, PairscoreError, SeparationWarning
 from pairscore.estimators.estimate import Estimate, Note
 from pairscore.estimators.likelihood import clip_start, fit_likelihood
-from pairscore.estimators.ridge import SEPARATION_L2
+from pairscore.estimators.ridge import SEPARATION_L2, ridge_units
 from pairscore.estimators.separation import Recession
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
@@ -116,7 +116,7 @@ def _ridge(
     the prior that separation gets.
     """
     sd = data.item_moments.sd
-    ridge = np.diag(settings.ridge * sd**2)
+    ridge = np.diag(settings.ridge * ridge_units(settings, sd) ** 2)
     if recession is not None:
         held = sd[:, None] ** 2 * recession.directions[: len(sd)]
         ridge = ridge + SEPARATION_L2 * data.weight_unit * held @ held.T

@@ -384,15 +384,17 @@ def _mean_product(rows: SingleComparisons, one: np.ndarray, other: np.ndarray) -
     return float(np.einsum("m,m,m->", rows.amount, one, other)) / rows.n_comparisons
 
 
-def propagate(post: Posterior, sigma2: float, close: float = CLOSE) -> Posterior:
-    """Sweeps at one sigma^2 until nothing moves; shorter ones where they come and go.
+def propagate(
+    post: Posterior, sigma2: float, close: float = CLOSE, most: int = SWEEPS
+) -> Posterior:
+    """Sweeps at one sigma^2 until nothing moves, or so many; shorter ones where they come and go.
 
     A rough answer, one less ``close``, may have the information of an earlier sweep.
     """
     far = abs(np.log(sigma2 / post.sigma2)) if min(sigma2, post.sigma2) > 0 else np.inf
     post = at_variance(post, sigma2)
     last_step, share, is_slow = np.inf, 1.0, far > FAR
-    for _ in range(SWEEPS):
+    for _ in range(most):
         post = sweep(post, share, fresh=is_slow or post.step_size > FAR)
         if post.step_size < close and post.trace_change <= max(STEADY, close):
             break

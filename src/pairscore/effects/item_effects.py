@@ -1,6 +1,6 @@
 """Effects of items: what they have beyond their features, and the test of whether they have any."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from pairscore.core.significance import p_in_words
 from pairscore.data.items import Items, rows_of_same_features
+from pairscore.effects.calibration import Calibration
 from pairscore.errors import PairscoreError
 from pairscore.messages import Setting
 
@@ -109,6 +110,9 @@ class ItemEffects:
     are than those of features alone. Effects have the covariance (L + I / posterior_sigma2)^-1, L
     the Laplacian of the ``pairs`` with their weights, plus that of ``abilities``.
 
+    ``calibration`` has what held-out comparisons say of chances; None in models that were saved
+    before it was kept, and where effects have no law.
+
     ``pairs`` is None in models that were saved before they were kept, ``abilities`` where items
     have features and effects a law, and ``components`` where all abilities have a finite size;
     beside it, others than the main items have no ``std_error``.
@@ -128,6 +132,7 @@ class ItemEffects:
     pairs: EffectPairs | None = None
     abilities: AbilityErrors | None = None
     components: WinComponents | None = None
+    calibration: Calibration | None = None
 
     @property
     def held(self) -> np.ndarray:
@@ -170,7 +175,10 @@ class ItemEffects:
 
     def to_record(self) -> dict[str, Any]:
         """What is said of all items together, as plain values."""
-        return {name: getattr(self, name) for name in RECORDED} | {"interval": list(self.interval)}
+        record = {name: getattr(self, name) for name in RECORDED}
+        if self.calibration is not None:
+            record["calibration"] = self.calibration.to_record()
+        return record | {"interval": list(self.interval)}
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """What is said of each item, as arrays without objects."""
@@ -200,7 +208,35 @@ class ItemEffects:
             if part == "abilities" and kept:  # without effects of comparisons, once, none were kept
                 kept.setdefault("along_effects", np.zeros((len(arrays["effect"]), 0)))
             parts[part] = kind(**kept) if kept else None
+        if record.get("calibration"):
+            parts["calibration"] = Calibration.from_record(record["calibration"])
         return cls(**{"ids": None} | of_items | known | parts, interval=(low, high))
+
+    @cached_property
+    def _met(self) -> np.ndarray:
+        """Mask (N) of the items that were compared."""
+        met = np.zeros(len(self.effect), dtype=bool)
+        if self.pairs is None:  # an old model, which does not know
+            return ~met
+        met[self.pairs.low] = True
+        met[self.pairs.high] = True
+        return met
+
+    def is_new(self, row: np.ndarray) -> np.ndarray:
+        """Mask of the rows of the fit (-1: none) whose items were in no comparison."""
+        return np.asarray((row < 0) | ~self._met[row])
+
+    def forgotten(self) -> "ItemEffects":
+        """The same law, with all items as new ones."""
+        n = len(self.effect)
+        none = np.empty(0, dtype=int)
+        return replace(
+            self,
+            effect=np.zeros(n),
+            std_error=np.full(n, np.sqrt(self.sigma2)),
+            share=np.ones(n),
+            pairs=EffectPairs(none, none, np.empty(0)),
+        )
 
     @cached_property
     def _named(self) -> Items:
@@ -246,6 +282,11 @@ class ItemEffectsTest:
         return self.p_value <= TEST_LEVEL and not self.estimate_is_zero
 
     @property
+    def is_blind(self) -> bool:
+        """Whether comparisons are too few to detect any but large effects, if there are any."""
+        return self.wins_of_100 > HARDLY_SEEN and not self.estimate_is_zero
+
+    @property
     def in_words(self) -> str:
         if self.reason:
             return f"not used, because {self.reason}; item effects could not have been detected"
@@ -258,6 +299,6 @@ class ItemEffectsTest:
         if np.isfinite(self.smallest_seen):
             size = f"a standard deviation of {self.smallest_seen:.2g}"
             seen += f"; {size} would have been detected 8 times out of 10"
-        if self.wins_of_100 > HARDLY_SEEN:
+        if self.is_blind:
             return f"not used, because comparisons are too few to detect any but large ones {seen}"
         return f"not used, because there is no sign that items differ beyond their features {seen}"

@@ -40,7 +40,9 @@ from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
 
 AT_MAXIMUM = 1e-7  # as `close` of sweeps to a maximum: the next step, which squares it, is rounding
-FEWEST_ABILITIES = 3  # that met two opponents: two have one difference, and no variance
+# items that met two opponents, less what features tell of them: two have one difference, and no
+# variance
+FEWEST_ABILITIES = 3
 RUNAWAY = 100.0  # eta, on average, of scores without a size: strong effects have a third of it
 
 
@@ -229,8 +231,15 @@ def law_of_items(data: TableData, settings: Settings, held: HeldMaximum) -> Item
         sigma2 = data.weight_unit / settings.ridge if settings.ridge else np.inf
         return FreeAbilities(held, sigma2, settings.judge_slopes)
     rows = held.prepared.rows
-    fewest = FEWEST_ITEMS if len(rows.mean) else FEWEST_ABILITIES
-    if settings.item_effects and n_shared(rows) >= fewest and not held.endless:
+    d = len(rows.mean)
+    number = n_shared(rows)
+    # of few items, features that tell all of them apart leave nothing for effects
+    left = number - 1 - np.count_nonzero(~held.top.basis.undetermined[:d]) if d else number
+    if (
+        settings.item_effects
+        and (number >= FEWEST_ITEMS or left >= FEWEST_ABILITIES)
+        and (not held.endless)
+    ):
         return NormalEffects.of(held, settings)
     return NoItemEffects(held)
 

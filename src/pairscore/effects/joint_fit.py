@@ -6,7 +6,7 @@ step towards theirs in turn. With them everything is the posterior of
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,14 @@ from pairscore.effects.design import PreparedFit, effect_notes, prepare_fit
 from pairscore.effects.expectation_propagation import Posterior, cavities
 from pairscore.effects.graph_of_wins import bound_abilities, grow_with_ties, win_components
 from pairscore.effects.held_maximum import HeldMaximum, endless, maximise_held
+from pairscore.effects.held_out_items import (
+    ItemFolds,
+    calibrate,
+    choose_ridge_for_effects,
+    fit_without_folds,
+    folds_at_ridge,
+    ridge_of,
+)
 from pairscore.effects.item_effects import (
     FEWEST_ITEMS,
     TEST_LEVEL,
@@ -63,6 +71,7 @@ from pairscore.estimators.estimate import (
 from pairscore.estimators.lapse_rate import difference_of_decided
 from pairscore.estimators.likelihood import fit_likelihood, not_maximised
 from pairscore.estimators.ridge import SEPARATION_L2
+from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.separation import SIDE, TIE, Recession, separation_note
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
@@ -87,18 +96,19 @@ def fit_effects(data: TableData, settings: Settings) -> Estimate:
     if settings.free_abilities:
         return _fit_free_abilities(data, settings)
     prepared = prepare_fit(data, settings)
-    joint = _fit_jointly(data, prepared, settings)
+    joint, settings, curve, folds = _fit_with_ridge(data, prepared, settings)
     few = n_shared(prepared.rows) < FEWEST_ITEMS
     if not data.X.shape[1] and (joint.variance is None or (few and joint.post.sigma2 == 0)):
         settings, notes = bound_abilities(data, replace(settings, free_abilities=True), hold=True)
         fit = _fit_free_abilities(data, settings)
         return replace(fit, settings=settings, notes=[NOT_SHRUNK, *notes, *fit.notes])
     if not settings.choose_item_effects:
-        return _estimate(data, settings, joint)
+        return _with_curve(_estimate(data, settings, joint, folds), curve)
     test = item_effects_test(joint)
     if test.used:
         chosen = replace(settings, item_effects=True)
-        fit = _estimate(data, chosen, _fit_jointly(data, prepared, chosen))
+        beside, chosen, curve, folds = _fit_with_ridge(data, prepared, chosen)
+        fit = _with_curve(_estimate(data, chosen, beside, folds), curve)
         if fit.effects.items is not None and fit.effects.items.sigma2 > 0:
             return replace(fit, effects=replace(fit.effects, items_test=test))
         test = replace(test, estimate_is_zero=True)
@@ -133,8 +143,10 @@ def item_effects_test(joint: JointFit) -> ItemEffectsTest:
     return ItemEffectsTest(score.p_value, seen, wins)
 
 
-def _estimate(data: TableData, settings: Settings, joint: JointFit) -> Estimate:
-    """Everything that was found, in the terms of a model."""
+def _estimate(
+    data: TableData, settings: Settings, joint: JointFit, folds: ItemFolds | None = None
+) -> Estimate:
+    """Everything that was found, in the terms of a model; ``folds`` are fits without some items."""
     prepared, post, d = joint.prepared, joint.post, len(joint.prepared.rows.mean)
     theta, basis = joint.without_projected(post.theta), post.basis
     undetermined = joint.without_projected(basis.undetermined)[d:]
@@ -158,6 +170,9 @@ def _estimate(data: TableData, settings: Settings, joint: JointFit) -> Estimate:
     if settings.item_effects:
         items = kept_effects(data, joint, theta[:d], full)
         scores = scores + items.effect
+        if joint.variance is not None and d:
+            calibration = calibrate(post, data, folds, items.sigma2, scale)
+            items = replace(items, calibration=calibration)
     notes = _separation_notes(data, joint, recession)
     notes += [] if joint.top.converged else [not_maximised(settings.max_iter, "drop an effect")]
     notes += effect_notes(effects, undetermined, prepared.rows.usual_sizes)
@@ -193,7 +208,61 @@ def _estimate(data: TableData, settings: Settings, joint: JointFit) -> Estimate:
     )
 
 
-def _fit_jointly(data: TableData, prepared: PreparedFit, settings: Settings) -> JointFit:
+def _with_curve(fit: Estimate, curve: RidgeCurve | None) -> Estimate:
+    return replace(fit, effects=replace(fit.effects, ridge_curve=curve))
+
+
+class FitWithRidge(NamedTuple):
+    """A joint fit, its settings with the ridge that it has, how that was chosen if it was, and the
+    fits without each fold of items.
+    """
+
+    joint: JointFit
+    settings: Settings
+    curve: RidgeCurve | None = None
+    folds: ItemFolds | None = None
+
+
+def _fit_with_ridge(data: TableData, prepared: PreparedFit, settings: Settings) -> FitWithRidge:
+    """The joint fit, with a ridge for new items that is chosen beside the effects of items.
+
+    It is chosen where the ridge that was found without effects leads to, before sigma^2 is known to
+    the last digit.
+    """
+    start = _start_joint_fit(data, prepared, settings)
+    if not (isinstance(start.law, NormalEffects) and data.X.shape[1]):
+        return FitWithRidge(start.finish(), settings)
+    folds = fit_without_folds(start.post, data) if settings.holds_items_out else None
+    curve = None
+    if folds is not None:
+        curve = choose_ridge_for_effects(start.post, data, settings, folds)
+    if folds is None or curve is None:
+        joint = start.finish()
+        return FitWithRidge(joint, settings, folds=fit_without_folds(joint.post, data))
+    settings = replace(settings, l2=curve.chosen)
+    given = replace(settings, choose_l2=False)
+    joint = _start_joint_fit(data, prepare_fit(data, given), given).finish()
+    folds = folds_at_ridge(folds, data, ridge_of(start.post, data), curve.chosen)
+    if folds is None:
+        folds = fit_without_folds(joint.post, data)
+    return FitWithRidge(joint, settings, curve, folds)
+
+
+class JointStart(NamedTuple):
+    """Where sweeps and steps of slopes have led, with sigma^2 about the likeliest."""
+
+    law: ItemLaw
+    post: Posterior
+    slopes: Slopes | None
+    settled: bool
+
+    def finish(self) -> JointFit:
+        """The whole fit."""
+        joint = self.law.finish(self.post, self.slopes)
+        return replace(joint, slopes=self.slopes, settled=self.settled)
+
+
+def _start_joint_fit(data: TableData, prepared: PreparedFit, settings: Settings) -> JointStart:
     """Theta, effects of items by their law, and slopes of judges."""
     start = prepared.first_theta()
     if prepared.only_features:
@@ -202,18 +271,20 @@ def _fit_jointly(data: TableData, prepared: PreparedFit, settings: Settings) -> 
     else:
         held = maximise_held(data, settings, prepared, start, settings.tol)
     law = law_of_items(data, settings, held)
-    slopes, settled = None, True
-    if settings.judge_slopes:
-        post, slopes, settled = _fit_slopes(law, held.prepared)
-        if isinstance(law, NormalEffects) and not len(slopes.own):
-            # judges against the others leave little of a common order, which effects of items may
-            # then take for noise: slopes without these effects show who is against whom
-            _, first, _ = _fit_slopes(NoItemEffects(held), held.prepared)
-            if len(first.own):
-                post, slopes, settled = _fit_slopes(law, held.prepared, first)
-    else:
-        post = law.first_fit()
-    return replace(law.finish(post, slopes), slopes=slopes, settled=settled)
+    if not settings.judge_slopes:
+        return JointStart(law, law.first_fit(), None, True)
+    post, slopes, settled = _fit_slopes(law, held.prepared)
+    if isinstance(law, NormalEffects) and not len(slopes.own):
+        # judges against the others leave little of a common order, which effects of items may
+        # then take for noise: slopes without these effects show who is against whom
+        _, first, _ = _fit_slopes(NoItemEffects(held), held.prepared)
+        if len(first.own):
+            post, slopes, settled = _fit_slopes(law, held.prepared, first)
+    return JointStart(law, post, slopes, settled)
+
+
+def _fit_jointly(data: TableData, prepared: PreparedFit, settings: Settings) -> JointFit:
+    return _start_joint_fit(data, prepared, settings).finish()
 
 
 def _fit_slopes(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pairscore.effects.item_effects import ItemEffects, ItemEffectsTest
     from pairscore.effects.judges import Judges
     from pairscore.estimators.lapse_rate import LapseRate
+    from pairscore.estimators.ridge_choice import RidgeCurve
 
 Note = PairscoreWarning  # of a fit: what is said of it, by class
 
@@ -91,7 +92,8 @@ class EffectEstimates:
     """What a fit finds beside the coefficients of features; None, or nothing, if nobody asked.
 
     ``of_comparisons`` are the effects of context, side and ties, ``judges`` their slopes, ``items``
-    the effects of items, with the test of these. ``context_of_items`` is as in :class:`Fit`.
+    the effects of items, with the test of these. ``context_of_items`` is as in :class:`Fit`, and
+    ``ridge_curve`` says how the ridge was chosen beside effects of items.
     """
 
     of_comparisons: "Effects | None" = None
@@ -99,6 +101,7 @@ class EffectEstimates:
     items: "ItemEffects | None" = None
     items_test: "ItemEffectsTest | None" = None
     context_of_items: dict[str, dict[str, Any]] = field(default_factory=dict)
+    ridge_curve: "RidgeCurve | None" = None
 
     @property
     def tie_parameter(self) -> float:

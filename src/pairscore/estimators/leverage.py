@@ -4,14 +4,16 @@ import numpy as np
 
 from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.estimators.fit_data import FitData, FitSums
-from pairscore.estimators.ridge import ridge_penalty
+from pairscore.estimators.ridge import ridge_penalty, ridge_units
 from pairscore.estimators.settings import Settings
 
 
 def item_basis(data: FitSums, settings: Settings) -> Basis:
     """Coordinates in which the scatter of the compared items, with the ridge, is the identity."""
     center = data.item_moments
-    ridge = ridge_penalty(settings.ridge, center.sd, float(settings.link.pdf(0.0)))
+    ridge = ridge_penalty(
+        settings.ridge, ridge_units(settings, center.sd), float(settings.link.pdf(0.0))
+    )
     return whitening_basis(center.scatter + np.diag(ridge), center.sd)
 
 

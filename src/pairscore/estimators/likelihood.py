@@ -54,7 +54,7 @@ from pairscore.estimators.likelihood_solvers import (
     QuasiNewton,
     hessian_at,
 )
-from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak, ridge_penalty
+from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak, ridge_penalty, ridge_units
 from pairscore.estimators.separation import (
     SIDE,
     basis_within,
@@ -131,7 +131,8 @@ def maximum(
     T = likelihood_basis(data, settings).transform
     if data.keep_sides:
         T = block_diag(T, 1 / np.sqrt(data.tally.n_comparisons))
-    ridge = np.append(settings.ridge * data.item_moments.sd**2, [side_ridge] * data.keep_sides)
+    units = ridge_units(settings, data.item_moments.sd)
+    ridge = np.append(settings.ridge * units**2, [side_ridge] * data.keep_sides)
     held = np.zeros(len(ridge)) if weak else ridge
     if data.sample is not None:
         of_sample = _maximum_in_sample(data, data.sample, settings, T, held, start)
@@ -225,7 +226,8 @@ def likelihood_basis(data: FitData, settings: Settings) -> Basis:
     """
     basis = item_basis(data, settings)
     center = data.item_moments
-    penalty = ridge_penalty(settings.ridge, center.sd, float(settings.link.pdf(0.0)))
+    units = ridge_units(settings, center.sd)
+    penalty = ridge_penalty(settings.ridge, units, float(settings.link.pdf(0.0)))
     if not are_alike(memory_of(data), basis.transform, penalty):
         return basis
     d = len(center.mean)

@@ -6,7 +6,9 @@ i it moves, by one step of Newton, to
     beta_(-i) = beta - H_(-i)^-1 t_i,    t_i = sum_{p with i} u_p,    H_(-i) = H - D_i'D_i,
 
 D_i the rows that the item's pairs add to H. With a pair's row sqrt(w) (x_i - x_j) the inverse
-follows from H^-1 by the formula of Woodbury, whose matrix has a row for each opponent of i.
+follows from H^-1 by the formula of Woodbury, whose matrix has a row for each opponent of i. Where
+items have groups, those of the whole group of i are left out: what a group has in common helps its
+own items, and no new ones.
 z_i'beta_(-i) is then the score of i by a fit that has not seen it, and the difference of two such
 scores predicts a comparison of two new items: what j's results add to beta_(-i) does not lean
 towards either of them. No fit is repeated.
@@ -73,8 +75,12 @@ class NewItems:
 
 def has_many_features(data: "TableData") -> bool:
     """Whether features are so many beside items that new items may do far worse."""
-    enough = data.has_items and data.n_items >= FEWEST_ITEMS
-    return enough and data.n_items < ITEMS_PER_FEATURE * data.X.shape[1]
+    groups = data.comparisons.item_groups
+    n_units = data.n_items
+    if groups is not None:
+        n_units = min(n_units, len(np.unique(groups[data.compared])))
+    enough = data.has_items and data.n_items >= FEWEST_ITEMS and n_units > 1
+    return enough and n_units < ITEMS_PER_FEATURE * data.X.shape[1]
 
 
 def many_features_note(
@@ -95,6 +101,8 @@ def expect_of_new_items(
     data: "TableData", law: OutcomeLaw, estimate: "Estimate", sharpness: np.ndarray
 ) -> NewItems | None:
     """Accuracy and log-loss on new items, by leaving out each item of the fit once.
+
+    Where items have groups (topics, patients), new ones are of new groups, and a group is left out.
 
     Parameters
     ----------
@@ -126,9 +134,17 @@ def expect_of_new_items(
     Y = np.empty((len(data.X), W.shape[1]))
     for rows, centred in centred_blocks(data.X, data.item_moments.mean):
         Y[rows] = centred @ W
-    pull = factor * pulls_on_own_score(Y, *equations)
+    pull = factor * pulls_on_own_score(Y, *equations, _units(votes.item_groups))
     eta = predictor - sharpness * (pull[votes.left] - pull[votes.right])
     return _accuracy_and_loss(eta, votes, law)
+
+
+def _units(groups: np.ndarray | None) -> np.ndarray | None:
+    """Number the groups (N), of which negative ones are items alone."""
+    if groups is None:
+        return None
+    alone = -1 - np.arange(len(groups))
+    return np.unique(np.where(groups < 0, alone, groups), return_inverse=True)[1]
 
 
 class LeaveOutEquations(NamedTuple):
@@ -175,9 +191,16 @@ def _leave_out_closed_form(data: "TableData", method: str, b: np.ndarray) -> Lea
 
 
 def pulls_on_own_score(
-    Y: np.ndarray, pairs: Pairs, u: PairContributions, weight: np.ndarray, by_difference: bool
+    Y: np.ndarray,
+    pairs: Pairs,
+    u: PairContributions,
+    weight: np.ndarray,
+    by_difference: bool,
+    unit: np.ndarray | None = None,
 ) -> np.ndarray:
     """How far each item's comparisons pull its own score: z_i'(beta - beta_(-i)), shape (N,).
+
+    Items of one ``unit`` are left out together.
 
     Parameters
     ----------
@@ -188,37 +211,47 @@ def pulls_on_own_score(
     weight : array (P)
         What each pair adds to H: weight (x_i - x_j)(x_i - x_j)' if ``by_difference``, else
         weight (z_i z_i' + z_j z_j').
+    unit : integer array (N) or None
+        What each item belongs to, from 0; None where each is left out alone.
 
     Returns
     -------
     NaN for items without which some direction is undetermined, for items that were never compared,
     and, where all would take too long, for items that were not looked at.
     """
-    first_high, low_items, order = pairs.by_high
-    n_pairs = np.diff(pairs.start) + np.diff(first_high)
+    low = np.repeat(np.arange(len(Y)), np.diff(pairs.start))
+    unit = np.arange(len(Y)) if unit is None else unit
+    unit_low, unit_high = unit[low], unit[pairs.high]
+    by_low, by_high = (np.argsort(ends, kind="stable") for ends in (unit_low, unit_high))
+    number = np.arange(unit.max(initial=-1) + 2)
+    from_low = np.searchsorted(unit_low[by_low], number)
+    from_high = np.searchsorted(unit_high[by_high], number)
+    n_pairs = np.diff(from_low) + np.diff(from_high)
+    items = np.argsort(unit, kind="stable")
+    first_item = np.searchsorted(unit[items], number)
     pulls = np.full(len(Y), np.nan)
-    for item in _items_to_leave_out(n_pairs, Y.shape[1]):
-        as_low = slice(pairs.start[item], pairs.start[item + 1])
-        as_high = slice(first_high[item], first_high[item + 1])
-        place = order[as_high]
-        own = u.low[as_low].sum() + u.high[place].sum()
-        theirs = np.concatenate([u.high[as_low], u.low[place]])
-        root = np.sqrt(np.concatenate([weight[as_low], weight[place]]))
-        others = Y[np.concatenate([pairs.high[as_low], low_items[as_high]])]
-        pull = own * Y[item] + theirs @ others
-        rows = root[:, None] * ((Y[item] - others) if by_difference else others)
-        if not by_difference:
-            rows = np.vstack([rows, np.linalg.norm(root) * Y[item]])
-        pulls[item] = Y[item] @ _solve_without(rows, pull)
+    for one in _units_to_leave_out(n_pairs, Y.shape[1]):
+        as_high = by_high[from_high[one] : from_high[one + 1]]
+        within = unit_low[as_high] == one  # is among those of low
+        pair = np.concatenate([by_low[from_low[one] : from_low[one + 1]], as_high[~within]])
+        at_low, at_high = Y[low[pair]], Y[pairs.high[pair]]
+        pull = u.low[pair] @ at_low + u.high[pair] @ at_high
+        root = np.sqrt(weight[pair])[:, None]
+        if by_difference:
+            rows = root * (at_low - at_high)
+        else:
+            rows = np.vstack([root * at_low, root * at_high])
+        own = items[first_item[one] : first_item[one + 1]]
+        pulls[own] = Y[own] @ _solve_without(rows, pull)
     return pulls
 
 
-def _items_to_leave_out(n_pairs: np.ndarray, r: int) -> np.ndarray:
-    """The items that were compared, or evenly spaced ones among them if all would take too long."""
-    items = np.flatnonzero(n_pairs)
+def _units_to_leave_out(n_pairs: np.ndarray, r: int) -> np.ndarray:
+    """Those that were compared, or evenly spaced ones among them if all would take too long."""
+    units = np.flatnonzero(n_pairs)
     products = float(np.sum(n_pairs * np.minimum(n_pairs, r) * float(r)))
-    number = int(np.ceil(len(items) * min(MOST_PRODUCTS / max(products, 1.0), 1.0)))
-    return items[np.unique(np.linspace(0, len(items) - 1, number).round().astype(int))]
+    number = int(np.ceil(len(units) * min(MOST_PRODUCTS / max(products, 1.0), 1.0)))
+    return units[np.unique(np.linspace(0, len(units) - 1, number).round().astype(int))]
 
 
 def _solve_without(rows: np.ndarray, right: np.ndarray) -> np.ndarray:

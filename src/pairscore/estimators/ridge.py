@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from pairscore.estimators.settings import Settings
+
 # a normal prior with standard deviation 2.5 on standardised coefficients
 SEPARATION_L2 = 1 / 2.5**2
 # per unit of weight; a prior this wide (standard deviation 100) holds no coefficient back when data
@@ -17,6 +19,14 @@ def ridge_penalty(l2: float | np.ndarray, sd: np.ndarray, slope_at_zero: float) 
     closed form 2 G^-1 X'w with l2 sd^2 / (4 f'(0)^2) added to the scatter G.
     """
     return l2 * sd**2 / (4 * slope_at_zero**2)
+
+
+def ridge_units(settings: Settings, sd: np.ndarray) -> np.ndarray:
+    """What the ridge takes for the standard deviations of the features, sd sqrt(w) (d).
+
+    A feature of weight w, such as one of the smooth part, is held back as by w times the ridge.
+    """
+    return sd * np.sqrt(settings.ridge_weights) if settings.ridge_weights else sd
 
 
 def ridge_is_weak(l2: float, weight_unit: float) -> bool:

@@ -5,6 +5,8 @@ a fit to the others. Groups of items are dealt too, and both items of a comparis
 known items, comparisons are dealt. Every method chooses by its own fits:
 :class:`LikelihoodPath` or :class:`ClosedFormPath`.
 
+A ridge with which held-out comparisons go worse than coin tosses is never chosen.
+
 No single item or comparison decides: one outcome in fifty is taken for a coin toss, so that the
 loss of a comparison is bounded, and among ridges that the data cannot tell apart the usual one is
 preferred. Nothing depends on the order of items or comparisons.
@@ -34,7 +36,12 @@ from pairscore.core.whitening import TOLERANCE
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import assign_folds
 from pairscore.display import first_few, plural
-from pairscore.errors import OutlyingItemsWarning, PairscoreWarning
+from pairscore.errors import (
+    FewItemsWarning,
+    ManyFeaturesWarning,
+    OutlyingItemsWarning,
+    PairscoreWarning,
+)
 from pairscore.estimators.closed_form import (
     choose_shrinkage,
     feature_covariance,
@@ -42,9 +49,10 @@ from pairscore.estimators.closed_form import (
     shrink_covariance,
 )
 from pairscore.estimators.fit_data import along_comparisons
-from pairscore.estimators.ridge import ridge_penalty
+from pairscore.estimators.ridge import ridge_penalty, ridge_units
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
+from pairscore.messages import Setting
 from pairscore.parallel import ALONE, Workers
 
 if TYPE_CHECKING:
@@ -53,6 +61,7 @@ if TYPE_CHECKING:
 N_FOLDS = 5
 N_GROUP_FOLDS = 6  # of which two are held out at a time
 FEW_ITEMS = 10  # with fewer, held-out items say too little about new items
+COIN_LOSS = float(np.log(2))
 ENOUGH_HELD_OUT = 2000  # comparisons; with fewer, the folds are dealt again
 MAX_DEALS = 4
 ROUNDS = 3  # of telling equal items apart by their opponents
@@ -83,6 +92,7 @@ class RidgeCurve:
     known items (``held_out``), fewer for ridges that were not :func:`hopeful`; 0 where nothing
     could be held out, and ``chosen`` is the usual ridge. ``reason`` says why it is not what was
     asked for; ``outliers`` are items whose comparisons features predict far worse than chance.
+    ``smooth_weight`` is how often the ridge holds features of a smooth part back.
     """
 
     l2: np.ndarray
@@ -92,6 +102,7 @@ class RidgeCurve:
     held_out: str = "items"
     reason: str = ""
     outliers: tuple[str, ...] = ()
+    smooth_weight: float = 1.0
 
     def to_record(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -103,6 +114,11 @@ class RidgeCurve:
         """A curve from what :meth:`to_record` gave; older ones say less."""
         arrays = {name: np.array(record[name], dtype=float) for name in ("l2", "loss")}
         return cls(**record | arrays | {"outliers": tuple(record.get("outliers", ()))})
+
+    @property
+    def held_out_loss(self) -> float:
+        """The loss of the ridge that was chosen."""
+        return float(self.loss[self.place])
 
     @property
     def place(self) -> int:
@@ -126,7 +142,32 @@ class RidgeCurve:
 
     @property
     def notes(self) -> list[PairscoreWarning]:
-        """What the user should know of outlying items, as a warning class and a text."""
+        """What the user should know of outlying items, and of scores that say nothing of new
+        ones.
+        """
+        return [*self._no_better_than_coins, *self._outlying]
+
+    @property
+    def _no_better_than_coins(self) -> list[PairscoreWarning]:
+        """Where scores say nothing of new items, as far as anybody can see."""
+        for_known = "for the items at hand use " + Setting("l2", "auto-known")
+        if self.held_out != "items" and self.reason:
+            text = (
+                f"{self.reason}, so that the ridge was chosen for new comparisons of known items:"
+                " scores of new items are guesses, and may be worse than none"
+            )
+            return [FewItemsWarning(text, ["compare more items", for_known])]
+        if self.held_out != "items" or not self.n_held_out or self.loss.min() < COIN_LOSS:
+            return []
+        text = (
+            "the features are not seen to tell anything of new items: held-out ones are predicted"
+            f" from the others no better than by coin tosses (log-loss {self.loss.min():.2f}, of a"
+            f" coin {COIN_LOSS:.2f}), so that the largest ridge is used"
+        )
+        return [ManyFeaturesWarning(text, ["compare more items", "use fewer features", for_known])]
+
+    @property
+    def _outlying(self) -> list[PairscoreWarning]:
         if not self.outliers:
             return []
         one = len(self.outliers) == 1
@@ -235,10 +276,14 @@ def choose_ridge(
         cells = Cells.of_comparisons(votes, pairs, rank)
         deal = partial(deal_comparisons, cells=cells, rng=rng)
     in_groups = what == "items" and item_groups is not None
-    if in_groups and unit.max() + 1 >= N_GROUP_FOLDS:
+    # where groups never meet, both items of a comparison are in the fold, which is all it takes
+    meet = bool(np.any(unit[pairs.low] != unit[pairs.high]))
+    if in_groups and meet and unit.max() + 1 >= N_GROUP_FOLDS:
         deal = partial(deal_groups, pairs=pairs, unit=unit, rng=rng)
     path = path_of(data, settings)
-    curve, rows = ridge_of_deals(data, path, deal, workers, unit if in_groups else None)
+    weights = settings.ridge_weights
+    size = float(np.sum(1 / np.array(weights))) if weights else None
+    curve, rows = ridge_of_deals(data, path, deal, workers, unit if in_groups else None, size)
     names = votes.items.names if data.has_items and len(rows) else []
     outliers = tuple(str(names[row]) for row in rows) if names else ()
     return replace(curve, held_out=what, reason=curve.reason or reason, outliers=outliers)
@@ -293,6 +338,7 @@ def ridge_of_deals(
     deal: Deal,
     workers: Workers = ALONE,
     group: np.ndarray | None = None,
+    size: float | None = None,
 ) -> tuple[RidgeCurve, np.ndarray]:
     """The ridge l2 of smallest M / D loss(l2) + (log(l2 / d / D) / PRIOR_WIDTH)^2 / 2.
 
@@ -301,11 +347,13 @@ def ridge_of_deals(
     effect where items have a ``group`` (N): M comparisons tell no more than M / D independent
     ones, and where the likelihood overstates what they tell D times, so must the ridge. Folds are
     dealt up to MAX_DEALS times, until ENOUGH_HELD_OUT comparisons were held out; a ridge without
-    hope is not fitted again. Also returns the rows of outlying items.
+    hope is not fitted again. Also returns the rows of outlying items. ``size`` is d, or the sum of
+    1 / w over features whose ridges have weights w.
     """
+    size = data.X.shape[1] if size is None else size
     unit = data.weight_unit
     n_comparisons = float(data.pairs.number.sum())
-    usual = data.X.shape[1] * unit
+    usual = size * unit
     no_items = np.empty(0, dtype=int)
     if not path.l2.all():
         return _usual_ridge(usual, "no feature differs within a comparison"), no_items
@@ -317,8 +365,12 @@ def ridge_of_deals(
     near = n_comparisons >= MANY_PER_FEATURE * path.Z.shape[1] * unit
     n_deals = np.ceil(min(ENOUGH_HELD_OUT * unit / n_comparisons, MAX_DEALS))
     for splits in _rounds(deal, rows, tests, ENOUGH_HELD_OUT * unit):
-        if tests and group is None:  # whose comparisons tell less than they seem to
-            loss = np.sum([test.loss for test in tests], axis=0)[tried] / unit
+        if tests:
+            # comparisons of groups tell less than they seem to
+            seen = 1.0
+            if group is not None:
+                seen = design_effect(path, _at_ridge(tests, path, path.l2[-1]), group, 1 / unit)
+            loss = np.sum([test.loss for test in tests], axis=0)[tried] / unit / seen
             share = _number_of(tests) / n_comparisons
             tried = tried.copy()
             tried[tried] = hopeful(loss, share, usual, path.l2[tried])
@@ -337,10 +389,21 @@ def ridge_of_deals(
     effect = 1.0
     if group is not None:
         effect = design_effect(path, _at_ridge(tests, path, path.l2[-1]), group, share)
-    prior = _prior(path.l2, usual * effect)
-    chosen = float(path.l2[np.argmin(n_comparisons / unit / effect * loss + prior)])
+    prior = ridge_prior(path.l2, usual * effect)
+    chosen = best_ridge(path.l2, loss, n_comparisons / unit / effect * loss + prior)
     curve = RidgeCurve(path.l2, loss, chosen, held_out / unit)
     return curve, outlying_items(path, _at_ridge(tests, path, chosen), share)
+
+
+def best_ridge(l2: np.ndarray, loss: np.ndarray, criterion: np.ndarray) -> float:
+    """The ridge of the smallest criterion among those whose loss is less than that of a coin.
+
+    The largest of all, next to which scores hardly differ, if there are none.
+    """
+    usable = loss < COIN_LOSS
+    if not usable.any():
+        return float(l2[-1])
+    return float(l2[np.argmin(np.where(usable, criterion, np.inf))])
 
 
 def _rounds(
@@ -380,7 +443,7 @@ def hopeful(loss: np.ndarray, tested: float, usual: float, l2: np.ndarray) -> np
 
     Without the others a choice takes about half of the time where features are many.
     """
-    criterion = loss / tested + _prior(l2, usual)
+    criterion = loss / tested + ridge_prior(l2, usual)
     return (loss - loss.min() <= HOPELESS) | (criterion - criterion.min() <= HOPELESS)
 
 
@@ -399,7 +462,7 @@ def mean_loss(tests: list[HeldOutFits]) -> np.ndarray:
     return best.sum() / number.sum() + surplus
 
 
-def _prior(l2: np.ndarray, usual: float) -> np.ndarray:
+def ridge_prior(l2: np.ndarray, usual: float) -> np.ndarray:
     """What a ridge costs by its distance from the usual one, in log-loss."""
     return 0.5 * (np.log(l2 / usual) / PRIOR_WIDTH) ** 2
 
@@ -641,7 +704,9 @@ def path_of(data: TableData, settings: Settings) -> RidgePath:
     """How the method is fitted with all ridges to a part of the comparisons."""
     X, pairs, link = data.X, data.pairs, settings.link
     if settings.method == "mle":
-        return LikelihoodPath.of_pairs(X, pairs, data.item_moments.spread, link)
+        center = data.item_moments.spread
+        center = replace(center, sd=ridge_units(settings, center.sd))
+        return LikelihoodPath.of_pairs(X, pairs, center, link)
     scatter, _ = standard_scatter(X, pairs, data.item_moments.spread)
     l2 = ridges(max(float(np.linalg.eigvalsh(scatter)[-1]), 0.0), link)
     covariance, center = feature_covariance(data, settings)

@@ -119,7 +119,8 @@ class Settings:
     ``l2`` is None until it is chosen if ``choose_l2``, for known items if ``l2_for_known``;
     ``item_effects`` is False until it is decided if ``choose_item_effects``; ``context`` has names
     of columns; ``free_abilities`` where items have no features, and effects without a law.
-    See ``RankRegression`` for what each means.
+    See ``RankRegression`` for what each means. ``ridge_weights`` (d) multiply the ridge of each
+    feature; none are all 1.
     """
 
     method: str
@@ -140,6 +141,7 @@ class Settings:
     choose_item_effects: bool = False
     free_abilities: bool = False
     choose_lapse: bool = False
+    ridge_weights: tuple[float, ...] = ()
 
     @property
     def ridge(self) -> float:

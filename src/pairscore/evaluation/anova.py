@@ -18,6 +18,7 @@ from pairscore.estimators.information_criteria import NO_MAXIMUM, Likelihood, ke
 from pairscore.messages import Action, Message, Setting
 from pairscore.model.categories import shown_coefficients
 from pairscore.model.contrasts import TEST_REMEDIES, JointTest, wald_test
+from pairscore.model.curves import bend_columns
 from pairscore.model.fit import Fit
 from pairscore.model.inference import ITEM_ROBUST
 from pairscore.model.regression import RankRegression
@@ -224,11 +225,14 @@ def _refuse_other_features(small: Fit, large: Fit, names: tuple[str, ...]) -> No
 
 
 def _terms(fit: Fit, features: tuple[str, ...]) -> tuple[str, ...]:
-    """Features by name; a category, or a product with one, whose levels are all there, is one."""
+    """Features by name; a category, a product with one, or a curve's bends, all there, are one."""
     named = {name: name for name in features}
     for term in shown_coefficients(fit).terms:
         levels = [fit.names[column] for column in term.columns]
         named |= dict.fromkeys(levels, term.name) if {*levels} <= {*features} else {}
+    for name, columns in bend_columns(fit).items():
+        bends = [fit.names[column] for column in columns]
+        named |= dict.fromkeys(bends, name) if {*bends} <= {*features} else {}
     return tuple(dict.fromkeys(named[name] for name in features))
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from pairscore.core.significance import p_in_words, z_and_p
 from pairscore.data.comparisons import Comparisons
+from pairscore.data.recipe import Recipe, curvable, with_curves
 from pairscore.data.votes import refuse_missing_judges
-from pairscore.display import word_list
+from pairscore.display import first_few, word_list
 from pairscore.effects.item_effects import ItemEffectsTest
 from pairscore.errors import PairscoreError
 from pairscore.evaluation.held_out import HeldOutLoss, HeldOutTests
@@ -26,6 +27,8 @@ from pairscore.parallel import Progress, nobody
 IN_WORDS = {
     "side_effect": "an advantage of the left side",
     "l2": "a ridge",
+    "curves": "curves",
+    "smooth": "a smooth part",
     "item_effects": "item effects",
     "judge_slopes": "a separate sharpness for every judge",
     "ties": "ties",
@@ -37,9 +40,21 @@ TIES = {
     "davidson": "Davidson's rule for ties",
 }
 # time of a fit with a setting, roughly, where a plain one takes 1
-COSTS = {"l2": 15, "item_effects": 30, "judge_slopes": 60, "lapse": 10}
+COSTS = {
+    "l2": 15,
+    "curves": 2,
+    "smooth": 60,
+    "item_effects": 30,
+    "judge_slopes": 60,
+    "lapse": 10,
+}
 MANY = 1000  # comparisons per feature, from which on a ridge has nothing to gain
+FEWEST_ITEMS = 100  # compared, from which on curves and a smooth part are tried
+MOST_COLUMNS, MOST_COMPARISONS = 50, 50_000  # with which a smooth part takes seconds
+ITEMS_PER_BEND = 4  # compared, at least
+BENT_LEVEL = 0.05  # p-value of a straight line, above which a curve may be one
 FEWEST_FOR_SLIPS = 500  # comparisons, of which a rate of some in a hundred can be seen
+SURE = 0.001  # p-value of item effects, up to which they stay though held-out ones are undecided
 JUDGE_LEVEL = 0.01  # chance that one of several equal judges is taken for a different one
 EFFECTS = {"item_effects": True}
 SLOPES = {"judge_slopes": True}
@@ -92,6 +107,10 @@ class SettingsTrial:
         if self.effects_test is not None:
             p = p_in_words(self.effects_test.p_value)
             return f": items differ beyond their features ({p})"
+        if "curves" in self.added:
+            return ": no bend is seen in the other columns"
+        if "l2" in self.added:
+            return ": no clear gain, and a ridge that is chosen does little harm"
         return ": in all comparisons together, judges clearly differ"
 
 
@@ -99,6 +118,9 @@ def setting_in_words(name: str, settings: dict[str, Any], abilities: bool) -> st
     """A setting in words; ``abilities`` where items have no features."""
     if name == "item_effects" and abilities:
         return "abilities shrunk by an estimated variance"
+    if name == "curves":
+        number = len(settings["curves"])
+        return f"{'a curve' if number == 1 else 'curves'} of {first_few(settings['curves'], 3)}"
     return TIES[settings["ties"]] if name == "ties" else IN_WORDS[name]
 
 
@@ -145,13 +167,15 @@ class SettingsSearch:
         if self.has_features and "item_effects" in more and not reason:
             test, reason = self._test_item_effects(settings, is_alone=more == EFFECTS)
         loss = None
-        if not reason and (test is None or test.used):
+        if not reason and (test is None or test.used or test.is_blind):
             loss, reason = self.tests.measure(settings)
         if loss is None:
             self.trials.append(self._trial(more, kept=False, reason=reason, effects_test=test))
             return
         gain = UNKNOWN if self.loss is None else self.tests.gain(self.loss, loss)
         kept = self.loss is None or self._is_worth_it(more, gain, test)
+        if kept and test is not None and not test.used:
+            test = None  # it saw nothing, and held-out comparisons did
         self.trials.append(
             self._trial(more, kept=kept, loss=loss.score, gain=gain, effects_test=test)
         )
@@ -168,7 +192,13 @@ class SettingsSearch:
         no_difference = gain.value == 0 == gain.std_error
         if not (gain.value > -gain.std_error or no_difference):
             return False
-        return self._judges_differ(self.kept | more) if "judge_slopes" in more else test is not None
+        if "judge_slopes" in more:
+            return self._judges_differ(self.kept | more)
+        if "l2" in more:  # chosen on held-out comparisons itself, it does little harm
+            return gain.value > 0
+        if test is None or not test.used:
+            return False
+        return test.p_value <= SURE or gain.value >= 0
 
     def _trial(self, more: dict[str, Any], **outcome: Any) -> SettingsTrial:
         return SettingsTrial(self.kept | more, tuple(more), not self.has_features, **outcome)
@@ -216,6 +246,8 @@ class SettingsSearch:
         ]
         if not (self.has_features and added_alone) or "item_effects" not in self.kept:
             return
+        if self.trials[added_alone[-1]].settings == self.kept:  # nothing was kept after them
+            return
         effects = self.tests.fit_all(self.kept).item_effects
         if effects is not None and effects.sigma2 > 0:
             return
@@ -224,6 +256,26 @@ class SettingsSearch:
         self.trials[added_alone[-1]] = replace(trial, kept=False, effects_test=test)
         self.effects_tests.append((self.kept, test))
         self.kept = {name: value for name, value in self.kept.items() if name != "item_effects"}
+
+    def straighten(self) -> None:
+        """Try to make curves lines again where a test in all comparisons sees no bend, and do so
+        unless held-out comparisons speak against it.
+        """
+        curves = self.kept.get("curves")
+        if not curves or self.loss is None:
+            return
+        bent = self.tests.with_terms({"curves": curves}).bent(BENT_LEVEL)
+        if not 0 < len(bent) < len(curves):
+            return
+        fewer = {"curves": bent}
+        loss, reason = self.tests.measure(self.kept | fewer)
+        gain = UNKNOWN if loss is None else self.tests.gain(self.loss, loss)
+        kept = loss is not None and gain.value > -gain.std_error
+        score = UNKNOWN if loss is None else loss.score
+        self.trials.append(self._trial(fewer, kept=kept, loss=score, gain=gain, reason=reason))
+        if kept:
+            self.kept = self.kept | fewer
+            self.loss = loss
 
     def may_help(self, more: dict[str, Any]) -> bool:
         """Whether settings are new together, and each of them was possible alone."""
@@ -247,12 +299,17 @@ def try_settings(
         for name, value in _settings_to_try(tests.data, tests.use, search.loss is None)
         if name not in given
     ]
+    if ridge := _smooth_ridge(tests.data, tests.use, given):
+        place = alone.index(EFFECTS) if EFFECTS in alone else len(alone)
+        alone.insert(place, {"smooth": True, "l2": ridge})
     cost = 1 + sum(map(_cost, alone)) + sum(map(_cost, _pairs(alone)))
     whole = cost + max(map(_cost, alone), default=0) / 2  # with the fit to all
     done = 1
     for more in _steps(search, alone):
         progress(done, whole)
         search.add(more)
+        if "curves" in more and search.trials[-1].kept:
+            search.straighten()
         done += _cost(more)
     search.drop_effects_of_size_zero()
     progress(cost, whole)
@@ -271,13 +328,17 @@ def _steps(search: SettingsSearch, alone: list[dict[str, Any]]) -> Iterator[dict
         # only effects that a test sees hide a side, and so do abilities that are not shrunk: it is
         # tried only next to effects that stayed
         hidden = "side_effect" not in more or (more == SIDE and "item_effects" in search.kept)
-        if hidden and search.may_help(more):
+        is_whole = "curves" not in pair or more == pair  # else it was tried when its turn came
+        if hidden and is_whole and search.may_help(more):
             yield more
 
 
 def _pairs(alone: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Settings that may help only together, of those that are tried alone."""
-    return [EFFECTS | other for other in (SLOPES, SIDE) if EFFECTS in alone and other in alone]
+    pairs = [EFFECTS | other for other in (SLOPES, SIDE) if EFFECTS in alone and other in alone]
+    by_name = {name: {name: value} for one in alone for name, value in one.items()}
+    with_ridge = "curves" in by_name and "l2" in by_name
+    return pairs + ([by_name["l2"] | by_name["curves"]] if with_ridge else [])
 
 
 def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator[tuple[str, Any]]:
@@ -298,12 +359,40 @@ def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator
     n_parameters = data.items.values.shape[1] or len(data.items)
     if not needs_ridge and data.amount.sum() < MANY * n_parameters:
         yield ridge
+    if curves := _curves_to_try(data):
+        yield "curves", curves
     if has_features:
         yield "item_effects", True
     if data.judge is not None and len(np.unique(data.judge.astype(str))) > 1:
         yield "judge_slopes", True
     if data.amount.sum() >= FEWEST_FOR_SLIPS:
         yield "lapse", "auto"
+
+
+def _curves_to_try(data: Comparisons) -> tuple[str, ...]:
+    """All columns that may be curves; none where items are few, or somebody named some."""
+    n_items = int(np.count_nonzero(data.compared))
+    has_some = data.items.recipe is not None and data.items.recipe.get("curves")
+    if n_items < FEWEST_ITEMS or has_some:
+        return ()
+    names = curvable(data.items)
+    if not names or n_items < ITEMS_PER_BEND * len(names):
+        return ()
+    record = with_curves(data.items, names).recipe
+    assert record is not None  # curves are in it
+    n_bends = sum(map(len, Recipe.from_record(record).bend_names.values()))
+    return names if n_items >= ITEMS_PER_BEND * n_bends else ()
+
+
+def _smooth_ridge(data: Comparisons, use: str, given: dict[str, Any]) -> str | None:
+    """The ridge with which a smooth part is tried; None where it is not."""
+    n_items = int(np.count_nonzero(data.compared))
+    is_asked = "l2" in given or given.get("method", "mle") != "mle"
+    is_large = data.items.values.shape[1] > MOST_COLUMNS or len(data) > MOST_COMPARISONS
+    has_some = data.items.recipe is not None and data.items.recipe.get("smooth")
+    if is_asked or is_large or has_some or n_items < FEWEST_ITEMS or not curvable(data.items):
+        return None
+    return "auto" if use == "new" else "auto-known"
 
 
 def _impossible(data: Comparisons, name: str) -> Message | None:

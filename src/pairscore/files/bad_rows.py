@@ -11,22 +11,32 @@ from pairscore.data.tables import Columns
 from pairscore.errors import BadEntriesError, BadRow, BadRowsError, PairscoreError
 from pairscore.files.atomic import is_device
 from pairscore.files.write import write_table
-from pairscore.messages import Words, in_python, join
+from pairscore.messages import Piece, Text, Words, in_python, join
 
 if TYPE_CHECKING:
     from pairscore.files.tables import StoredTable
 
 
 class SeveralFaultsError(PairscoreError):
-    """Several things are wrong, which are told together: ``errors``, and what is ``also`` wrong."""
+    """Several things are wrong, which are told together: ``errors``, and what is ``also`` wrong.
 
-    def __init__(self, errors: Sequence[PairscoreError], also: Sequence[PairscoreError] = ()):
+    ``remedy`` answers all of them at once.
+    """
+
+    def __init__(
+        self,
+        errors: Sequence[PairscoreError],
+        also: Sequence[PairscoreError] = (),
+        remedy: Piece = "",
+    ):
         self.errors: Sequence[Any] = list(errors)
         self.also = list(also)
-        super().__init__(join("\n", [error.message for error in (*errors, *also)]))
+        self.remedy = Text.of(remedy)
+        texts: list[Piece] = [error.message for error in (*errors, *also)]
+        super().__init__(join("\n", [*texts, self.remedy] if self.remedy else texts))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.errors, self.also)
+        return type(self), (self.errors, self.also, self.remedy)
 
     def worded(self, words: Words = in_python) -> str:
         """One after the other, for one front end."""
@@ -34,6 +44,7 @@ class SeveralFaultsError(PairscoreError):
             [
                 *(error.worded(words) for error in self.errors),
                 *(f"Also, {error.worded(words)}" for error in self.also),
+                *([self.remedy.worded(words)] if self.remedy else []),
             ]
         )
 

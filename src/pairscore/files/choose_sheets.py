@@ -64,6 +64,12 @@ def choose_sheets(
     kept = [name for name in named if isinstance(name, Kept)]
     columns = columns or VoteColumns()
     of_items = _book(items_file, files, columns)
+    kinds = {table_kind(file) for file in votes_files}
+    if given and of_items is None and "workbook" not in kinds:
+        raise PairscoreError(
+            Setting("sheet") + " names sheets of workbooks, and there is none among the files",
+            "leave it out",
+        )
     first, rest = ([*given[:1]], given[1:]) if of_items else ([], given)
     if of_items and not first and kept and kept[0] in of_items.sheets:
         first = [str(kept[0])]

@@ -17,7 +17,7 @@ from pairscore.files.tables import (
     stored_table,
 )
 from pairscore.files.workbooks import first_sheet
-from pairscore.messages import Setting
+from pairscore.messages import Setting, join
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,16 @@ class OpenPairColumns(VoteColumns):
         roles = VoteColumns(named, self.context, kept).roles(names, lists)
         sides = next((two for two in LAYOUTS if {*two} <= {*roles.columns}), None)
         if sides is None:
+            known = {*roles.columns.values()}
+            others = [name for name in names if name not in known]
+            missing = [role for role in LAYOUTS[0] if role not in roles.columns]
+            answers: list[Setting] = [Setting(role) for role in missing]
+            if len(others) == len(missing):  # which is left can be seen in the answer
+                answers = [Setting(*answer) for answer in zip(missing, others, strict=True)]
             raise PairscoreError(
                 f"the pairs have columns {first_few(map(repr, names), 8)}; they need left and right"
                 " with the ids of two items",
-                "name those with other names: " + Setting("left") + ", " + Setting("right"),
+                "name those with other names: " + join(" ", answers),
             )
         columns = {role: of for role, of in roles.columns.items() if role not in (*NO_SIDES, "tie")}
         return replace(roles, columns=columns, layout=Layout(sides, "winner"), loser=None)

@@ -19,7 +19,12 @@ import numpy as np
 
 from pairscore.errors import PairscoreError
 from pairscore.files.duckdb_columns import composed, without_blanks
-from pairscore.files.encoding import as_utf8, marked_encoding, older_encoding
+from pairscore.files.encoding import (
+    as_utf8,
+    marked_encoding,
+    older_encoding,
+    refuse_no_encoding,
+)
 from pairscore.files.numbers import POINT
 from pairscore.files.read_csv import (
     CsvCells,
@@ -35,32 +40,34 @@ from pairscore.files.read_csv import (
 )
 from pairscore.files.source import MAX_LINE, OpenFile, Source
 from pairscore.files.sql import SEALED
-from pairscore.files.tables import one_sentence, warn_of
+from pairscore.files.tables import TextReading, one_sentence, warn_of
 from pairscore.files.titles_and_totals import looks_plain, tidied_csv
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def csv_names(head: bytes, shown: str) -> list[str]:
+def csv_names(head: bytes, shown: str, reading: TextReading) -> list[str]:
     """The names of the columns of a file, by its first bytes, of which some lines are whole."""
     if len(head) >= MAX_LINE and b"\n" not in head:
         raise PairscoreError(
             f"the first line of {shown!r} does not name columns (longer than {MAX_LINE >> 20} MB);"
             " write one name per column."
         )
-    text = _text_of_head(head, shown).encode()
+    text = _text_of_head(head, shown, reading.encoding).encode()
     opened = OpenFile(Path(shown), BytesIO(text))
-    if looks_plain(opened, None):
-        return read_layout(opened, None, shown).names
-    with tidied_csv(opened, None, (), (), shown) as sheet, sheet.path.open("rb") as file:
+    named = reading.delimiter_of(opened)
+    if looks_plain(opened, named):
+        return read_layout(opened, named, shown).names
+    with tidied_csv(opened, named, (), (), shown) as sheet, sheet.path.open("rb") as file:
         return read_layout(OpenFile(sheet.path, file), sheet.delimiter, shown).names
 
 
-def _text_of_head(head: bytes, shown: str) -> str:
+def _text_of_head(head: bytes, shown: str, named: str | None) -> str:
     """The first bytes of a file as text; the last letter may be cut."""
-    encoding = marked_encoding(head[:4096]) or "utf-8"
-    if encoding == "utf-8":
+    refuse_no_encoding(named)
+    encoding = named or marked_encoding(head[:4096]) or "utf-8"
+    if encoding == "utf-8" and not named:
         try:
             codecs.getincrementaldecoder("utf-8")().decode(head)
         except UnicodeDecodeError:
@@ -69,17 +76,22 @@ def _text_of_head(head: bytes, shown: str) -> str:
 
 
 def csv_batches(
-    opened: OpenFile, shown: str, columns: Sequence[str], text: Collection[str], rows: int
+    opened: OpenFile,
+    shown: str,
+    columns: Sequence[str],
+    text: Collection[str],
+    rows: int,
+    reading: TextReading,
 ) -> Iterator["pa.RecordBatch"]:
     """Columns of a file, ``rows`` rows at a time.
 
     Those of ``text`` are codes of text without spaces around it. Others are doubles where the
     first rows have numbers, else text.
     """
-    with _plain(opened, shown, text) as (source, layout):
+    with _plain(opened, shown, text, reading) as (source, layout):
         places = _places(layout, columns, shown)
         free = [place for place in places if layout.names[place] not in text]
-        layout = with_signs(source, layout, free, None)
+        layout = with_signs(source, layout, free, reading.decimal)
         numeric = {place for place in free if count_sample(layout, place).numeric}
         try:
             CsvCells(source, layout, frozenset(), [], None).refuse_odd_numbers(sorted(numeric), [])
@@ -102,14 +114,15 @@ def _places(layout: CsvLayout, columns: Sequence[str], shown: str) -> list[int]:
 
 @contextmanager
 def _plain(
-    opened: OpenFile, shown: str, text: Collection[str]
+    opened: OpenFile, shown: str, text: Collection[str], reading: TextReading
 ) -> Iterator[tuple[Source, CsvLayout]]:
     """The file, or a copy in UTF-8 of its names and rows alone."""
     with ExitStack() as stack:
-        lines, delimiter = None, None
-        plain = stack.enter_context(as_utf8(opened, None, shown, warn_of))
-        if not looks_plain(plain, None):
-            sheet = stack.enter_context(tidied_csv(plain, None, text, (), shown))
+        lines = None
+        plain = stack.enter_context(as_utf8(opened, reading.encoding, shown, warn_of))
+        delimiter = reading.delimiter_of(plain)
+        if reading.na or not looks_plain(plain, delimiter):
+            sheet = stack.enter_context(tidied_csv(plain, delimiter, text, reading.na, shown))
             if sheet.changes:
                 warn_of(f"{shown!r}: {'; '.join(sheet.changes)}.")
             lines, delimiter = sheet.lines, sheet.delimiter

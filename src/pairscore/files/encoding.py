@@ -99,12 +99,7 @@ def as_utf8(
     else that of earlier files (``Kept``), else one that is guessed (:func:`older_encoding`), which
     is said.
     """
-    try:
-        "".encode(encoding or "utf-8")
-    except (LookupError, ValueError):
-        raise PairscoreError(
-            f"{encoding!r} is not a text encoding; use one such as 'utf-8', 'latin-1' or 'utf-16'."
-        ) from None
+    refuse_no_encoding(encoding)
     named = None if isinstance(encoding, Kept) else encoding
     actual = named or marked_encoding(opened.head(4096)) or "utf-8"
     if re.sub("[-_]", "", actual.lower()) in ("utf8", "utf8sig"):
@@ -134,6 +129,16 @@ def as_utf8(
             raise _not_text(actual, shown) from None
         with copy.open("rb") as text:
             yield OpenFile(copy, text)
+
+
+def refuse_no_encoding(named: str | None) -> None:
+    """Refuse a word that names no encoding."""
+    try:
+        "".encode(named or "utf-8")
+    except (LookupError, ValueError):
+        raise PairscoreError(
+            f"{named!r} is not a text encoding; use one such as 'utf-8', 'latin-1' or 'utf-16'."
+        ) from None
 
 
 def _not_text(encoding: str, shown: str) -> PairscoreError:

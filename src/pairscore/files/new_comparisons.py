@@ -27,7 +27,7 @@ from pairscore.files.find_sides import (
     unclear_columns,
 )
 from pairscore.files.source import Kept, table_kind
-from pairscore.files.study import with_sides
+from pairscore.files.study import point_out_rows, with_sides
 from pairscore.files.tables import (
     JoinedTables,
     OpenFiles,
@@ -54,6 +54,7 @@ def read_new_parts(
     sheet: Sequence[str] = (),
     judges: bool | None = None,
     say: Callable[[Piece], None] = warn_of,
+    files: OpenFiles | None = None,
     **reading: Any,
 ) -> tuple[Comparisons, dict[str, np.ndarray]]:
     """Comparisons from files, of items that are known already or (None) are named in them.
@@ -61,12 +62,12 @@ def read_new_parts(
     Also says which rows of them came from which file or sheet. Where no column has the ``judges``,
     files and sheets stand for them: if they are several, always (True), or never (False).
     """
-    files = votes_files if isinstance(votes_files, list | tuple) else [votes_files]
+    paths = votes_files if isinstance(votes_files, list | tuple) else [votes_files]
     columns = VoteChoice(VoteColumns.of(vote_columns, context, kept_columns))
     rules, say = VoteRules(self_pairs, 0, context, winner_codes), once(say)
     with ExitStack() as stack:
-        opened = stack.enter_context(OpenFiles())
-        chosen = choose_sheets(None, files, sheet, say, opened, columns.columns)
+        opened = files or stack.enter_context(OpenFiles())
+        chosen = choose_sheets(None, paths, sheet, say, opened, columns.columns)
         tables: list[Any] = [(file, columns, one) for file, one in chosen.votes]
         reading |= {"say": say, "files": opened}
         stored = JoinedTables(open_tables(stack, tables, reading))
@@ -101,6 +102,7 @@ def _read_new_votes(
     except BadEntriesError as error:
         faults = all_faults(lambda rows: rules.read(rows, items), votes.table)
         raise votes.located(faults, stored) from error
+    point_out_rows(data.votes, data.items, say)
     part = votes.part_of_rows(stored, rules)
     names = [one.source.shown for one in stored.parts]
     return data, {name: np.flatnonzero(part == number) for number, name in enumerate(names)}
@@ -114,13 +116,15 @@ def read_pairs(
     kept_columns: Mapping[str, str] | None = None,
     sheet: Sequence[str] = (),
     say: Callable[[Piece], None] = warn_of,
+    files: OpenFiles | None = None,
     **reading: Any,
 ) -> Comparisons:
     """Pairs from a file that have no winner, or one that does not count; see ``from_pairs``."""
     columns = VoteChoice(OpenPairColumns.of(vote_columns, context, kept_columns))
     # as if left had won
     rules = VoteRules("refuse", 0, context, {"left": "left"})
-    with OpenFiles() as files, ExitStack() as stack:
+    with ExitStack() as stack:
+        files = files or stack.enter_context(OpenFiles())
         one_sheet = sheet_of_pairs(pairs_file, sheet, say, files, columns.columns)
         reading |= {"sheet": one_sheet, "files": files}
         stored = stack.enter_context(open_table(pairs_file, columns, say=say, **reading))
@@ -128,10 +132,12 @@ def read_pairs(
         winner = np.full(len(pairs), "left", dtype=object)
         rows = Columns({**pairs, "winner": winner}, from_file=True)
         try:
-            return Comparisons.of(items, rules.read(rows, items))
+            data = Comparisons.of(items, rules.read(rows, items))
         except BadEntriesError as error:
             faults = all_faults(lambda some: rules.read(some, items), rows)
             raise locate_faults(faults, stored, columns.roles.columns) from error
+        point_out_rows(data.votes, items, say)
+        return data
 
 
 def sheet_of_pairs(

@@ -48,6 +48,7 @@ def find_id_for_pairs(
     kept_columns: Mapping[str, str] | None = None,
     sheet: Sequence[str] = (),
     say: Callable[[Piece], None] = warn_of,
+    files: OpenFiles | None = None,
     **reading: Any,
 ) -> str | None:
     """The column of ids of new items, by the pairs, where the model does not know which it is."""
@@ -56,7 +57,7 @@ def find_id_for_pairs(
     columns = VoteChoice(OpenPairColumns.of(vote_columns, context, kept_columns))
     quiet: dict[str, Any] = {"say": lambda text: None}  # it is said when they are read for good
     with ExitStack() as stack:
-        files = stack.enter_context(OpenFiles())
+        files = files or stack.enter_context(OpenFiles())
         of_pairs = sheet_of_pairs(pairs_file, sheet, quiet["say"], files, columns.columns)
         table, pairs = open_tables(
             stack,

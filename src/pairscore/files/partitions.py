@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from glob import glob, has_magic
@@ -23,6 +23,7 @@ from pairscore.display import did_you_mean, first_few, shown
 from pairscore.errors import PairscoreError
 from pairscore.files.atomic import scratch_folder
 from pairscore.files.csv_batches import csv_batches, csv_names
+from pairscore.files.delimiter import sign_of
 from pairscore.files.source import KINDS as FILE_KINDS
 from pairscore.files.source import (
     MAX_LINE,
@@ -33,6 +34,7 @@ from pairscore.files.source import (
     refuse_device,
     refuse_no_table,
 )
+from pairscore.files.tables import TextReading
 from pairscore.files.titles_and_totals import HEAD
 from pairscore.passwords import without_password
 
@@ -62,6 +64,7 @@ KEY_VARIABLES = {
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
     "gcs": "GOOGLE_APPLICATION_CREDENTIALS",
 }
+AS_IT_IS = TextReading()  # as a file says itself
 JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 
@@ -104,7 +107,10 @@ class Partition(Protocol):
 
 @dataclass(frozen=True)
 class FilePartition:
-    """Row groups of a Parquet file, or a whole text file; at ``path`` if ``name`` is not that."""
+    """Row groups of a Parquet file, or a whole text file; at ``path`` if ``name`` is not that.
+
+    ``reading`` is what the user says of how CSV is written.
+    """
 
     name: str
     kind: str
@@ -113,16 +119,25 @@ class FilePartition:
     first_row: int = 0
     groups: tuple[int, ...] = ()
     path: str = ""
+    reading: TextReading = AS_IT_IS
 
     @cached_property
     def _names(self) -> list[str]:
         with readable(self.name, 0):
-            names = _column_names(self.path or self.name, self.kind)
+            names = _column_names(self.path or self.name, self.kind, self.reading)
         refuse_bad_names(names, self.name)
         return names
 
     def column_names(self) -> list[str]:
         return self._names
+
+    def has(self, name: str) -> bool:
+        """Whether the file has such a thing as what was said of it."""
+        if self.kind != "csv" or name != "delimiter" or self.reading.delimiter is None:
+            return self.kind == "csv"
+        with readable(self.name, 0):
+            head = _csv_head(self.path or self.name)
+        return sign_of(self.reading.delimiter).encode() in head.splitlines()[0]
 
     def read(
         self, columns: Collection[str], text: Collection[str] = ()
@@ -172,7 +187,10 @@ class TablePartition:
 
 
 def partitions(
-    source: Any, partition_rows: int = PARTITION_ROWS, anywhere: bool = False
+    source: Any,
+    partition_rows: int = PARTITION_ROWS,
+    anywhere: bool = False,
+    reading: TextReading = AS_IT_IS,
 ) -> list[Partition]:
     """The partitions of a source, in an order that does not depend on where they are read.
 
@@ -186,6 +204,8 @@ def partitions(
         Rows of a Parquet file in one partition, about.
     anywhere : bool
         Whether processes in other folders read them: names of files are then whole.
+    reading
+        Delimiter, encoding, decimal sign and words for missing values of CSV files.
     """
     if isinstance(source, str | Path):
         source = [source]
@@ -198,7 +218,8 @@ def partitions(
         raise PairscoreError(
             f"{first_few(map(repr, twice))} would be counted twice; name every file once."
         )
-    return [part for file in files for part in _partitions_of_file(file, partition_rows)]
+    parts = (part for file in files for part in _partitions_of_file(file, partition_rows))
+    return [replace(part, reading=reading) for part in parts]
 
 
 def _partition(one: Any, number: int) -> Partition:
@@ -335,7 +356,7 @@ def kind_of(name: str) -> str:
     return kind
 
 
-def _partitions_of_file(name: str, partition_rows: int) -> list[Partition]:
+def _partitions_of_file(name: str, partition_rows: int) -> list[FilePartition]:
     kind = kind_of(name)
     import_arrow()
     if "://" not in name:
@@ -348,13 +369,13 @@ def _partitions_of_file(name: str, partition_rows: int) -> list[Partition]:
     return [FilePartition(name, kind, size // BYTES_PER_ROW, size)]
 
 
-def _row_groups(name: str, partition_rows: int) -> list[Partition]:
+def _row_groups(name: str, partition_rows: int) -> list[FilePartition]:
     """Runs of row groups with about as many rows each."""
     with _parquet(name) as file:
         meta = file.metadata
         groups = [(g, meta.row_group(g).num_rows) for g in range(meta.num_row_groups)]
         size = sum(meta.row_group(g).total_byte_size for g, _ in groups)
-    parts: list[Partition] = []
+    parts: list[FilePartition] = []
     first, rows = 0, 0
     run: list[int] = []
     for group, n in groups:
@@ -375,12 +396,12 @@ def _parquet(name: str) -> Iterator[Any]:
         yield file
 
 
-def _column_names(name: str, kind: str) -> list[str]:
+def _column_names(name: str, kind: str, reading: TextReading) -> list[str]:
     if kind == "parquet":
         with _parquet(name) as file:
             return list(file.schema_arrow.names)
     if kind == "csv":
-        return csv_names(_csv_head(name), name)
+        return csv_names(_csv_head(name), name, reading)
     with _json(name, None) as reader:
         return list(reader.schema.names)
 
@@ -393,7 +414,8 @@ def _batches(part: FilePartition, columns: list[str], text: set[str]) -> Iterato
         yield from _parquet_batches(part, columns, dictionary)
     elif part.kind == "csv":
         with _text_file(name) as opened:
-            yield from csv_batches(opened, part.name, columns, text, _batch_rows(len(columns)))
+            rows = _batch_rows(len(columns))
+            yield from csv_batches(opened, part.name, columns, text, rows, part.reading)
     else:
         with _json(name, columns) as reader:
             for batch in reader:

@@ -320,7 +320,8 @@ def _may_be_odd(opened: OpenFile, layout: CsvLayout) -> bool:
     held, count = 0, 0  # of the line that the last piece ended in
     for piece in opened.pieces():
         signs = np.frombuffer(piece, dtype=np.uint8)
-        ends = np.flatnonzero((signs == 10) | (signs == 13))
+        is_end = (signs == 10) | (signs == 13) if b"\r" in piece else signs == 10
+        ends = np.flatnonzero(is_end)
         lengths = np.diff(ends, prepend=-1 - held)
         held = len(piece) - 1 - int(ends[-1]) if len(ends) else held + len(piece)
         longest = max(int(lengths.max(initial=0)), held)

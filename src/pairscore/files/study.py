@@ -23,7 +23,7 @@ from pairscore.data.find_ids import (
 from pairscore.data.items import Items, plain_id
 from pairscore.data.recipe import Recipe
 from pairscore.data.tables import Columns
-from pairscore.data.votes import Votes
+from pairscore.data.votes import CodesUnclearError, Votes
 from pairscore.display import first_few, plural
 from pairscore.errors import BadEntriesError, EmptyColumnsError, PairscoreError
 from pairscore.files.bad_rows import BadFilesError, SeveralFaultsError, all_faults, locate_faults
@@ -54,7 +54,11 @@ from pairscore.files.tables import (
     once,
     warn_of,
 )
-from pairscore.messages import Piece, Setting
+from pairscore.messages import Piece, Setting, join
+
+ANSWERS = ("left", "right", "winner", "loser", "winner_codes")  # in the order of a command
+
+BY_ROW = "the items have no column 'id': they are known by row number, from 0 to"
 
 
 @dataclass(frozen=True)
@@ -152,9 +156,24 @@ def read_study(items_file: Any, votes_file: Any, **settings: Any) -> StudyInput:
             return study
         if not also:
             raise refusal
+        remedy = _in_one_line([refusal, *also])
         if isinstance(refusal, BadFilesError):
-            raise BadFilesError(refusal.errors, [*refusal.also, *also]) from None
-        raise SeveralFaultsError([refusal], also) from None
+            raise BadFilesError(refusal.errors, [*refusal.also, *also], remedy) from None
+        raise SeveralFaultsError([refusal], also, remedy) from None
+
+
+def _in_one_line(faults: Sequence[PairscoreError]) -> Piece:
+    """What several questions ask for, in one line to copy; nothing where one alone does."""
+    asked: dict[str, Any] = {}
+    for fault in faults:
+        if isinstance(fault, ColumnsUnclearError):
+            asked |= fault.likely
+        if isinstance(fault, CodesUnclearError):
+            asked["winner_codes"] = fault.codes
+    if len(asked) < 2 or len(faults) < 2:
+        return ""
+    answers = [Setting(name, asked[name]) for name in sorted(asked, key=ANSWERS.index)]
+    return "In one line, to be corrected where it is otherwise: " + join(" ", answers)
 
 
 def _in_short(error: PairscoreError) -> list[PairscoreError]:
@@ -275,11 +294,13 @@ class _Reader:
         votes = votes.with_judges(self.files[1], self.say)
         if recipe.id is None and (id := self._find_id(table, votes.table)) is not None:
             return self._with_id(id)._read()
-        self._refuse_other_ids(recipe, ids, votes.table)
         rules = votes.rules(self.rules, self.say)
         try:
             study, complete = _read_complete(recipe, table, votes.table, rules)
-        except BadEntriesError as error:
+        except PairscoreError as error:
+            self._refuse_other_ids(recipe, ids, votes.table)
+            if not isinstance(error, BadEntriesError):
+                raise
             if error.table == "items":
                 also = _refusal_of_votes(votes, rules, len(table), ids)
                 raise _item_faults(recipe, table, self.files[0], also) from error
@@ -292,6 +313,8 @@ class _Reader:
         study = replace(study, **names)
         if recipe.id is None and self.items.recipe is None:
             self.say(known_by_row(study.votes, study.items, table))
+        else:
+            point_out_rows(study.votes, study.items, self.say)
         return study
 
     def _find_id(self, table: Columns, votes: Columns) -> str | None:
@@ -302,11 +325,9 @@ class _Reader:
             table = self.files[0].read_texts()
             settings = {"features": self.items.recipe.sources}
         try:
-            found = find_id_column(table, names, by_text=True, **settings)
-            if found is not None or self.items.recipe is not None:
-                return found
-            exact = with_zeros_in_front(table, self.files[0].read_texts())
-            return find_id_column(exact, names, by_text=True, **settings)
+            if self.items.recipe is None and any(map(has_zeros_in_front, names)):
+                table = with_zeros_in_front(table, self.files[0].read_texts())
+            return find_id_column(table, names, by_text=True, **settings)
         except FaultyIdsError as error:
             return error.column  # as ids, they are refused with their lines
 
@@ -414,6 +435,11 @@ def with_sides(
     return VoteChoice(columns)
 
 
+def has_zeros_in_front(names: np.ndarray) -> bool:
+    """Whether some names are numbers such as 007."""
+    return any(isinstance(name, str) and name.isdecimal() and name[0] == "0" for name in names)
+
+
 def with_zeros_in_front(table: Columns, texts: Columns) -> Columns:
     """A table with exact text in place of numbers such as 007, which may be ids."""
     exact = {
@@ -468,10 +494,16 @@ def known_by_row(votes: Votes, items: Items, table: Columns) -> str:
     but = ""
     if likely is not None and not {*map(str, used)} <= {*map(plain_id, table[likely].tolist())}:
         but = f"; {likely!r} looks like ids, but the comparisons name others"
-    return f"the items have no column 'id': they are known by row number, from 0 to {n - 1}{but}."
+    return f"{BY_ROW} {n - 1}{but}."
 
 
-# -- new comparisons, pairs and items of a model ---------------------------------------------------
+def point_out_rows(votes: Votes, items: Items, say: Callable[[Piece], None]) -> None:
+    """Say that items of a model are known by row number, where some comparisons never name row 0.
+
+    These may count the items from 1, or be about others.
+    """
+    if items.ids is None and min(votes.left.min(), votes.right.min()) > 0:
+        say(f"{BY_ROW} {len(items) - 1}, and no comparison names row 0.")
 
 
 # -- files and their faults ------------------------------------------------------------------------

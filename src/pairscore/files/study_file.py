@@ -32,7 +32,7 @@ SUFFIX = ".toml"
 TOP = ""  # the keys before the first section
 WORDS = ("title", "top", "bottom", "question")
 COLUMNS = ("id", "left", "right", "winner", "loser", "judge", "weight", "count", "group")
-COLUMN_LISTS = ("context", "features", "exclude", "categorical", "square", "interact")
+COLUMN_LISTS = ("context", "features", "exclude", "categorical", "square", "curves", "interact")
 # settings of the library that have another name than the key
 SETTINGS = {
     "square": "squares",

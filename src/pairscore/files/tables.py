@@ -6,7 +6,7 @@ missing numbers are NaN, missing text is None.
 """
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,7 +31,7 @@ from pairscore.files.encoding import as_utf8
 from pairscore.files.numbers import NUMBER, POINT
 from pairscore.files.parquet_and_jsonl import TypedCells, load_jsonl, load_parquet
 from pairscore.files.read_csv import CsvCells, load_csv, locate_cells
-from pairscore.files.source import Choice, OpenFile, Source, open_file, table_kind
+from pairscore.files.source import Choice, Kept, OpenFile, Source, Unsaid, open_file, table_kind
 from pairscore.files.sql import open_database, sql_text
 from pairscore.files.titles_and_totals import Sheet, blanks_left_out, looks_plain, tidied_csv
 from pairscore.files.workbooks import Workbook, open_workbook, sheet_as_csv
@@ -42,6 +42,13 @@ PIECE_ROWS = 50_000
 # from here on, text is fetched as codes: a Python string per row would take longer than the reading
 CODED_ROWS = 50_000
 MANY_CASTS = 25  # in one statement of SQL, whose time grows with their square
+# how files are written, and why that may be true of none
+SAID_OF_TEXT = {
+    "delimiter": "the first line of no CSV file has it",
+    "encoding": "there is no CSV file",
+    "decimal": "there is neither a CSV file nor a workbook",
+    "na": "there is neither a CSV file nor a workbook",
+}
 
 
 def read_table(
@@ -122,7 +129,8 @@ class StoredTable:
     """Columns of a file that DuckDB has read and keeps, on disk where memory does not suffice.
 
     ``source`` is the file and what is wanted of it; ``cells`` says what each column is in SQL, and
-    ``numbers`` which are doubles. ``loaded`` has all columns that other tables of the file need.
+    ``numbers`` which are doubles. ``loaded`` has all columns that other tables of the file need,
+    and ``done`` are those that such a table has read.
     """
 
     loaded: "LoadedFile"
@@ -130,10 +138,22 @@ class StoredTable:
     cells: dict[str, str]
     numbers: Collection[str]
     said: set[str] = field(default_factory=set)
+    done: Mapping[str, Column] = field(default_factory=dict)
 
     def again(self, identifiers: Collection[str], columns: Choice | None) -> "StoredTable":
-        """Other columns of the same file."""
-        return self.loaded.file.table(identifiers, columns, self.loaded.say)
+        """Other columns of the same file; those that were read, and stay, are not read again."""
+        table = self.loaded.file.table(identifiers, columns, self.loaded.say)
+        if "_columns" not in self.__dict__ or table.loaded.cells is not self.loaded.cells:
+            return table
+        done = {
+            name: self.read().get_column(name) for name in table.cells if self._reads(name, table)
+        }
+        return replace(table, said=self.said, done=done)
+
+    def _reads(self, name: str, other: "StoredTable") -> bool:
+        """Whether a column is the same here as in another table of the file."""
+        are_ids = [name in table.source.identifiers for table in (self, other)]
+        return self.cells.get(name) == other.cells[name] and are_ids[0] == are_ids[1]
 
     def read_texts(self, only_ids: bool = False) -> Columns:
         """All columns that hold neither lists nor records, as identifiers; or those that may be
@@ -150,25 +170,28 @@ class StoredTable:
 
     @cached_property
     def _columns(self) -> Columns:
+        new = [name for name in self.cells if name not in self.done]
         columns = {
             name: self._stripped(name, column)
-            for name, column in zip(self.cells, self._arrays(), strict=True)
+            for name, column in zip(new, self._arrays(new), strict=True)
         }
-        return Columns(columns, from_file=True)
+        columns |= self.done
+        return Columns({name: columns[name] for name in self.cells}, from_file=True)
 
-    def _arrays(self) -> Iterator[Column]:
-        """The columns in order; long text as distinct values and codes.
+    def _arrays(self, names: list[str]) -> Iterator[Column]:
+        """Columns in order; long text as distinct values and codes.
 
         Identifiers are whole numbers if all of their cells are.
         """
         is_short = len(self) < CODED_ROWS
-        direct = [name for name in self.cells if name in self.numbers or is_short]
+        direct = [name for name in names if name in self.numbers or is_short]
         arrays: dict[str, np.ndarray] = {}
         for first in range(0, len(direct), MANY_CASTS):
             some = direct[first : first + MANY_CASTS]
             cells = ", ".join(f"{self.cells[name]} AS c{place}" for place, name in enumerate(some))
             arrays |= zip(some, self._select(cells).values(), strict=True)
-        for name, cell in self.cells.items():
+        for name in names:
+            cell = self.cells[name]
             if name in arrays:
                 column = Column(without_mask(arrays.pop(name)))
             else:
@@ -263,8 +286,16 @@ class OpenFiles:
     def __enter__(self) -> "OpenFiles":
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         self.stack.close()
+        if kind is None:
+            self.refuse_unused()
+
+    def refuse_unused(self) -> None:
+        """Refuse what was said of how files are written, and is true of none of them."""
+        tables = [*self._tables.values()]
+        readings = (table.reading for table in tables)
+        refuse_unused(readings, lambda name: any(table.has(name) for table in tables))
 
     @cached_property
     def database(self) -> Any:
@@ -331,11 +362,15 @@ def stored_table(
     import duckdb
 
     kind, shown = table_kind(path), display_name(path)
+    is_alone = files is None
     with ExitStack() as stack:
         files = files or stack.enter_context(OpenFiles(memory))
         reading = TextReading(delimiter, encoding, decimal, tuple(na), sheet, for_all_files)
         try:
-            yield files.table_file(path, reading).table(identifiers, columns, once(say))
+            table = files.table_file(path, reading).table(identifiers, columns, once(say))
+            if is_alone:
+                files.refuse_unused()
+            yield table
         except duckdb.Error as error:
             raise PairscoreError(one_sentence(error, kind, shown)) from error
 
@@ -344,12 +379,33 @@ def stored_table(
 class TextReading:
     """How a CSV file or a sheet is read, as far as the user has said it."""
 
-    delimiter: str | None
-    encoding: str | None
-    decimal: str | None
-    na: tuple[str, ...]
-    sheet: str | None
-    for_all_files: bool
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    na: tuple[str, ...] = ()
+    sheet: str | None = None
+    for_all_files: bool = True
+
+    def delimiter_of(self, opened: OpenFile) -> str | None:
+        """The named delimiter, unless it was named for all files and is not in this one."""
+        return shared_delimiter(opened, self.delimiter) if self.for_all_files else self.delimiter
+
+    def said(self, name: str) -> Collection[str]:
+        """What the user says of a file; not what earlier files had."""
+        value = getattr(self, name)
+        values = value if isinstance(value, tuple) else (value,)
+        return [one for one in values if one is not None and not isinstance(one, Kept | Unsaid)]
+
+
+def refuse_unused(readings: Iterable[TextReading], has: Callable[[str], bool]) -> None:
+    """Refuse what was said of how files are written, and none of them ``has``."""
+    readings = [*readings]
+    for name, where in SAID_OF_TEXT.items():
+        said = {str(value): None for reading in readings for value in reading.said(name)}
+        if said and not has(name):
+            raise PairscoreError(
+                Setting(name) + f" is {first_few(map(repr, said))}, and {where}", "leave it out"
+            )
 
 
 @dataclass(frozen=True)
@@ -425,6 +481,12 @@ class TableFile:
         self.loaded: LoadedFile | None = None
         self.text_notes: list[Piece] = []
 
+    def has(self, name: str) -> bool:
+        """Whether the file has such a thing as what was said of it."""
+        if name == "delimiter":
+            return self.kind == "csv" and self._delimiter is not None
+        return self.kind == "csv" or (self.kind == "workbook" and name != "encoding")
+
     def table(
         self, identifiers: Collection[str], columns: Choice | None, say: Callable[[Piece], None]
     ) -> StoredTable:
@@ -485,8 +547,7 @@ class TableFile:
 
     @cached_property
     def _delimiter(self) -> str | None:
-        named = self.reading.delimiter
-        return shared_delimiter(self._text, named) if self.reading.for_all_files else named
+        return self.reading.delimiter_of(self._text)
 
     def _sheet(self, identifiers: Collection[str]) -> Sheet:
         book = self.files.workbook(self.path)

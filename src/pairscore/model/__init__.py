@@ -12,6 +12,7 @@ Start with ``fit_comparisons``: from comparisons and settings to a ``Fit``, with
     provenance        versions, fingerprint and command of a fit
     open_directions   what the comparisons leave open, and the groups of items that follow
     categories        levels of categories, as they are shown
+    curves            the score as a function of one column
     inference         which intervals a fit has, and for whom they hold
     coefficient_intervals  intervals of coefficients and of effects
     contrasts         contrasts of coefficients and joint tests

@@ -21,6 +21,7 @@ from pairscore.errors import CallError, PairscoreError, is_real
 from pairscore.estimators.ridge import WEAK_L2
 from pairscore.messages import Piece, Setting
 from pairscore.model.categories import CategoryTerm, ShownCoefficients, shown_coefficients
+from pairscore.model.curves import bend_columns
 from pairscore.model.fit import Fit
 from pairscore.model.inference import ITEM_ROBUST, covariance_in_words
 from pairscore.model.open_directions import is_open
@@ -224,6 +225,12 @@ def category_tests(shown: ShownCoefficients) -> list[tuple[CategoryTerm, JointTe
     ]
 
 
+def straightness_tests(fit: Fit) -> list[JointTest]:
+    """Joint test of the bends of each curve: that the truth is a straight line."""
+    rows = np.eye(fit.n_features)
+    return [wald_test(fit, (name,), rows[bends]) for name, bends in bend_columns(fit).items()]
+
+
 def contrast_of(fit: Fit, weights: Mapping[str, float], level: float) -> Contrast:
     """A weighted sum of coefficients, effects of comparisons or abilities, by their names."""
     fit.errors()  # refuses a fit without them
@@ -269,15 +276,18 @@ def joint_test_of(fit: Fit, names: tuple[str, ...]) -> JointTest:
     coefficients = shown_coefficients(fit)
     contrast_rows = coefficients.contrast_rows()
     terms = {term.name: term for term in coefficients.terms}
+    curves = bend_columns(fit)
     rows = [np.empty((0, fit.n_features))]
     effects = []
     for name in names:
         if name in terms:
             rows.append(terms[name].contrasts)
+        elif name in curves:
+            rows.append(contrast_rows[curves[name]])
         elif name not in fit.names and _effect(fit, name) is not None:
             effects.append(name)
         else:
-            row = contrast_rows[_column(fit, name, terms)]
+            row = contrast_rows[_column(fit, name, [*terms, *curves])]
             if is_open(fit, row[None])[0]:
                 raise PairscoreError(_open_in_words(fit, name, row))
             rows.append(row[None])

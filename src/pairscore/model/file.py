@@ -293,9 +293,10 @@ RECIPE = {
     **dict.fromkeys(("features", "squares", "own"), list[str]),
     **dict.fromkeys(("interactions", "flags"), list[list[str]]),
     "categorical": dict[str, list[str]],
-    "means": dict[str, list[float]],
+    **dict.fromkeys(("means", "curves"), dict[str, list[float]]),
     "reference": dict[str, str],
     "lists": dict[str, int],
+    "smooth": dict[str, Any] | None,
     "missing": str,
     "id": str | None,
     "note": str,
@@ -303,6 +304,13 @@ RECIPE = {
 ITEM_EFFECTS = {name: float for name in RECORDED} | {
     "n_shared": int,
     "interval": tuple[float, float],
+    "calibration": dict[str, Any],
+}
+CALIBRATION = {
+    "factor": tuple[float, float, float],
+    "n_tested": tuple[float, float, float],
+    "shift": list[list[float]],
+    "coin_share": float,
 }
 
 
@@ -365,10 +373,14 @@ def _settings(header: dict[str, Any], params: dict[str, Any], link: Link, path: 
         record = vars(make_settings(DEFAULTS | params | {"link": link})) | {
             name: fitted[f"{name}_"] for name in ("inference", "l2", "ties")
         }
-    settings = Settings(**record | {"link": link, "context": tuple(record["context"])})
+    lists = {name: tuple(record.get(name, ())) for name in ("context", "ridge_weights")}
+    settings = Settings(**record | {"link": link} | lists)
+    if not has_type(list(settings.ridge_weights), list[float]):
+        raise _damaged(path, "'ridge_weights' has a value that no fit has")
     for name, value in vars(settings).items():
         allowed = name not in SETTINGS or SETTINGS[name].allows(value)
-        if not allowed or (name not in SETTINGS and not isinstance(value, bool)):
+        is_flag = name in SETTINGS or name == "ridge_weights" or isinstance(value, bool)
+        if not allowed or not is_flag:
             raise _damaged(path, f"{name!r} has a value that no fit has")
     return settings
 
@@ -520,6 +532,7 @@ def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:
     for name, (kind, *_) in TABLES.items():
         if header.get(name) is not None:
             yield from _faults_of_table(header[name], kind)
+    params = header["params"]
     if header.get("item_effects"):
         yield from _faults_of_fields(header["item_effects"], ITEM_EFFECTS)
         yield from (
@@ -527,8 +540,9 @@ def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:
             for name in ("sigma2", "posterior_sigma2")
             if not header["item_effects"].get(name, 0.0) >= 0
         )
+        if header["item_effects"].get("calibration") is not None:
+            yield from _faults_of_calibration(header["item_effects"]["calibration"], params)
     names = header["feature_names"]
-    params = header["params"]
     if not has_type(names, list[str]) or len(names) not in (0, fitted["n_features_in"]):
         yield "the names of features do not fit the rest"
     if header.get("recipe") is not None:
@@ -548,6 +562,20 @@ def _faults_of_fields(record: dict[str, Any], hints: Mapping[str, Any]) -> Itera
     for name, hint in hints.items():
         if name in record and not has_type(record[name], hint):
             yield f"{name!r} is of another kind"
+
+
+def _faults_of_calibration(record: dict[str, Any], params: dict[str, Any]) -> Iterable[str]:
+    """Three factors above zero, and as many rows of shifts as wide as context and side."""
+    if set(record) != set(CALIBRATION) or not all(
+        has_type(record[name], hint) for name, hint in CALIBRATION.items()
+    ):
+        yield "'calibration' is of another kind"
+        return
+    width = len(params.get("context") or ()) + bool(params.get("side_effect"))
+    if [len(row) for row in record["shift"]] != [width] * 3:
+        yield "'shift' of the calibration does not fit the context"
+    if not (min(record["factor"]) > 0 and 0 <= record["coin_share"] <= 1):
+        yield "'calibration' has values that no fit has"
 
 
 def _faults_of_table(record: dict[str, Any], kind: Any) -> Iterable[str]:

@@ -33,8 +33,9 @@ from pairscore.estimators.new_items import (
     many_features_note,
 )
 from pairscore.estimators.null_space import never_differing
-from pairscore.estimators.ridge_choice import RidgeCurve, choose_ridge
+from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.settings import Settings
+from pairscore.estimators.smooth_ridge import choose_smooth_ridge, refuse_no_ridge, weights_of
 from pairscore.estimators.table_data import TableData
 from pairscore.messages import Setting
 from pairscore.model.fit import Fit
@@ -96,6 +97,8 @@ def fit_comparisons(
     """
     if item_groups is None and settings.holds_items_out:
         item_groups = data.item_groups
+    if item_groups is not None and data.item_groups is None:
+        data = data.of(data.items, replace(data.votes, item_groups=item_groups))
     refuse_extremes(data)
     used = without_ties(data, settings.method) if settings.ties == "drop" else data
     used = used.with_relative_weights()
@@ -110,7 +113,7 @@ def fit_comparisons(
             asked, ridge, notes = settings_of_data(fit_data, slips, item_groups, None, workers)
             result = fit_lapse(fit_data, asked, partial(estimate, fit_data))
         result = replace(result, notes=[*notes, *result.notes])
-        fit = _keep(fit_data, result, ridge)
+        fit = _keep(fit_data, result, result.effects.ridge_curve or ridge)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
     if has_items:
         notes = [*odd_comparisons(data), *notes]
@@ -150,6 +153,7 @@ def settings_of_data(
     data = fit_data.comparisons
     has_items = fit_data.has_items
     refuse_unknown_items_and_sides(settings, data, has_items)
+    refuse_no_ridge(data.items, settings)
     refuse_too_many_features(fit_data, fit_data.comparisons.number, settings)
     refuse_lost_digits(fit_data.table, fit_data.compared, data.items.feature_names)
     if not fit_data.X.shape[1]:
@@ -160,9 +164,9 @@ def settings_of_data(
         settings = replace(settings, inference=kind)
     if settings.choose_l2:
         if ridge is None:
-            rng = np.random.default_rng(0)  # assigns items or comparisons to folds
-            ridge = choose_ridge(fit_data, settings, rng, item_groups, workers)
-        settings = replace(settings, l2=ridge.chosen)
+            ridge = choose_smooth_ridge(fit_data, settings, item_groups, workers)
+        weights = weights_of(data.items, ridge.smooth_weight)
+        settings = replace(settings, l2=ridge.chosen, ridge_weights=weights)
         notes = notes + ridge.notes
     return settings, ridge, notes
 

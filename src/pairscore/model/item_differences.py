@@ -15,9 +15,11 @@ from pairscore.model.item_lookup import ItemRows, known_items, refuse_unknown_ab
 from pairscore.model.predict import (
     FAR,
     PAIR_BLOCK,
+    calibrated_chance,
     contrast_errors,
     effect_difference_variance,
     linear_scores,
+    number_of_new,
     open_ends_of_pairs,
 )
 
@@ -120,13 +122,21 @@ def pair_differences(fit: Fit, left: ItemRows, right: ItemRows, level: float) ->
     high = np.where(held, open_high, values + width * errors)
     law = fit.outcome_law
     loss, _, win = averaged_probabilities(law, values, spread)
+    chance = win / (win + loss)
+    chance_low = law.win_chance(np.clip(low, -FAR, FAR))
+    chance_high = law.win_chance(np.clip(high, -FAR, FAR))
+    if known_left is not None and known_right is not None:
+        n_new = number_of_new(fit, known_left.row[left.rows], known_right.row[right.rows])
+        chance = calibrated_chance(fit, chance, n_new)
+        chance_low = calibrated_chance(fit, chance_low, n_new)
+        chance_high = calibrated_chance(fit, chance_high, n_new)
     return Difference(
         difference=values,
         low=low,
         high=high,
-        probability=win / (win + loss),
-        probability_low=law.win_chance(np.clip(low, -FAR, FAR)),
-        probability_high=law.win_chance(np.clip(high, -FAR, FAR)),
+        probability=chance,
+        probability_low=chance_low,
+        probability_high=chance_high,
         std_error=errors,
     )
 

@@ -22,6 +22,7 @@ from pairscore.data.recipe import Recipe, apply_recipe
 from pairscore.errors import CallError, PairscoreError
 from pairscore.estimators.separation import Recession
 from pairscore.estimators.table_data import TableData
+from pairscore.messages import Setting
 from pairscore.model.fit import Fit
 from pairscore.model.item_differences import Difference, pair_differences
 from pairscore.model.item_lookup import pairs_of_ids, single_item
@@ -197,6 +198,11 @@ class ItemPipeline(Pipeline):
                 f"a pipeline cannot be saved where {' and '.join(names)} {make} features that are"
                 " not weighted sums of the items' columns",
                 [
+                    "use "
+                    + Setting("curves")
+                    + " or "
+                    + Setting("smooth")
+                    + " of the fit, which model files keep",
                     "make them columns of the item table before the fit",
                     "keep the pipeline with joblib",
                 ],

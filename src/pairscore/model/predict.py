@@ -10,6 +10,7 @@ from pairscore.core.normal_average import averaged_probabilities
 from pairscore.core.ties import OutcomeLaw, share_of_coin
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
+from pairscore.effects.calibration import Calibration
 from pairscore.effects.item_effects import ItemEffects, KnownItems
 from pairscore.model.fit import Fit
 from pairscore.model.item_lookup import known_items, refuse_unknown_abilities
@@ -47,7 +48,8 @@ def neutral_chances(fit: Fit, items: Items, left: np.ndarray, right: np.ndarray)
     scores = item_scores(fit, items)
     averaged = fit.item_effects is not None and not fit.item_effects.free
     spread = difference_spread(fit, pairs) if averaged else np.zeros(len(left))
-    loss, _, win = averaged_probabilities(fit.outcome_law, scores[left] - scores[right], spread)
+    chances = averaged_probabilities(fit.outcome_law, scores[left] - scores[right], spread)
+    loss, _, win = calibrated(fit, pairs, chances) if averaged else chances
     return win / (win + loss)
 
 
@@ -223,7 +225,58 @@ def outcome_probabilities(fit: Fit, data: Comparisons, law: OutcomeLaw | None = 
     scores = score_differences(fit, data)
     if fit.item_effects is None or fit.item_effects.free:
         return law.probabilities(scores)
-    return averaged_probabilities(law, scores, difference_spread(fit, data))
+    scores = scores + context_of_new_items(fit, data)
+    chances = averaged_probabilities(law, scores, difference_spread(fit, data))
+    return calibrated(fit, data, chances)
+
+
+def number_of_new(fit: Fit, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """How many items of each pair, by rows of the fit (-1: none), were in no comparison of it."""
+    assert fit.item_effects is not None
+    return fit.item_effects.is_new(first).astype(int) + fit.item_effects.is_new(second)
+
+
+def number_of_new_items(fit: Fit, data: Comparisons) -> np.ndarray:
+    """The same of comparisons (M) of any table."""
+    known = known_items(fit, data.items)
+    assert known is not None
+    return number_of_new(fit, known.row[data.left], known.row[data.right])
+
+
+def calibration_of(fit: Fit) -> Calibration | None:
+    """What held-out comparisons said of chances beside item effects, if there are any."""
+    return None if fit.item_effects is None else fit.item_effects.calibration
+
+
+def calibrated(fit: Fit, data: Comparisons, chances: Outcomes) -> Outcomes:
+    """Probabilities of a loss, a tie and a win (M) as steep as held-out comparisons were."""
+    calibration = calibration_of(fit)
+    if calibration is None:
+        return chances
+    return calibration.probabilities(*chances, number_of_new_items(fit, data))
+
+
+def calibrated_chance(fit: Fit, chance: np.ndarray, n_new: np.ndarray) -> np.ndarray:
+    """The same of the chance to win a decided comparison, of pairs with so many new items."""
+    calibration = calibration_of(fit)
+    if calibration is None:
+        return chance
+    return calibration.probabilities(1 - chance, np.zeros_like(chance), chance, n_new)[2]
+
+
+def context_of_new_items(fit: Fit, data: Comparisons) -> np.ndarray:
+    """What context and side tell of new items, to be added to score differences (M)."""
+    calibration = calibration_of(fit)
+    if calibration is None or not any(calibration.shift):
+        return np.zeros(len(data))
+    from pairscore.effects.comparison_effects import context_column, judges_sharpness
+
+    columns = [context_column(data, name) for name in fit.settings.context]
+    if fit.settings.side_effect:
+        columns.append(np.ones(len(data)))
+    sharpness = judges_sharpness(data, fit.judges)
+    by_row = sharpness[:, None] * np.column_stack(columns)
+    return calibration.of_context(number_of_new_items(fit, data), by_row)
 
 
 def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndarray]:
@@ -236,8 +289,13 @@ def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndar
     law = fit.outcome_law
     low, high = score_intervals(fit, data, fit.width(level))
     loss, tie, win = outcome_probabilities(fit, data)
-    loss_low, tie_low, win_low = law.probabilities(np.clip(low, -FAR, FAR))
-    loss_high, tie_high, win_high = law.probabilities(np.clip(high, -FAR, FAR))
+    moved = context_of_new_items(fit, data)
+    loss_low, tie_low, win_low = calibrated(
+        fit, data, law.probabilities(np.clip(low + moved, -FAR, FAR))
+    )
+    loss_high, tie_high, win_high = calibrated(
+        fit, data, law.probabilities(np.clip(high + moved, -FAR, FAR))
+    )
     columns = {
         "chance": win / (win + loss),
         "low": win_low / (win_low + loss_low),

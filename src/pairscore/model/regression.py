@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pairscore.core.significance import z_and_p
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.items import Items, with_features
+from pairscore.data.recipe import recipe_of, with_terms
 from pairscore.effects.item_effects import KnownItems
 from pairscore.errors import CallError, PairscoreError
 from pairscore.estimators.estimate import Note
@@ -51,7 +52,9 @@ KEPT = frozenset(f"{name}_" for name in kept_types()) - {"settings_", "feature_n
 OF_LIKELIHOOD = frozenset(f"{name}_" for name in CRITERIA)
 OF_FIT = {"link_", "l2_", "ties_", "inference_", "tie_parameter_", "notes_", "note_kinds_"}
 FITTED = KEPT | OF_LIKELIHOOD | OF_FIT
-PICTURES = ("coefficients", "ranking", "calibration", "win_matrix", "judges", "ridge_path")
+PICTURES = (
+    *("coefficients", "curve", "ranking", "calibration", "win_matrix", "judges", "ridge_path"),
+)
 
 
 class Plots:
@@ -399,7 +402,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         """What can be predicted: comparisons, whose items have the features of the fit by name."""
         check_is_fitted(self)
         if isinstance(X, Comparisons):
-            items = with_features(X.items, self.result_.names)
+            items = with_terms(recipe_of(self.result_), X.items)
+            items = with_features(items, self.result_.names)
             return X if items is X.items else X.with_items(items)
         if self.n_items_ is not None:
             raise CallError(
@@ -589,10 +593,11 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         """Wald's test that the named coefficients are all zero.
 
         A name is that of a feature, of a level (``style=oil``), of a category (``style``: all its
-        levels are equal), of a product with a category (``mass:style``) or of an effect of side,
-        context or ties. Ids of items: all have the same ability. The covariance is that
-        of the fit, item-robust by default. A coefficient that the comparisons do not determine is
-        refused; of a category, the differences that they do determine are tested.
+        levels are equal), of a product with a category (``mass:style``), of the bends of a curve
+        (``mass bends``: it is straight) or of an effect of side, context or ties. Ids of items: all
+        have the same ability. The covariance is that of the fit, item-robust by default. A
+        coefficient that the comparisons do not determine is refused; of a category, the differences
+        that they do determine are tested.
         """
         return joint_test_of(self._fitted(), (names,) if isinstance(names, str) else tuple(names))
 

@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.significance import interval_width, p_in_words, z_and_p
-from pairscore.data.recipe import recipe_of
+from pairscore.data.recipe import n_smooth, recipe_of
 from pairscore.display import first_few, html_text, text_table
+from pairscore.estimators.smooth_ridge import NO_SMOOTH_PART
 from pairscore.model.categories import CategoryTerm, shown_coefficients
 from pairscore.model.coefficient_intervals import effect_intervals
-from pairscore.model.contrasts import PARTLY, JointTest, category_tests, statistic_name
+from pairscore.model.contrasts import (
+    PARTLY,
+    JointTest,
+    category_tests,
+    statistic_name,
+    straightness_tests,
+)
 from pairscore.model.fit import Fit
 from pairscore.model.inference import intervals_in_words
 from pairscore.model.item_lookup import items_of_fit
@@ -26,6 +33,7 @@ NARROW_LAYOUT = "  {:<}  {:>}  {:>}  {:^}  {:>}"
 NARROW_HEADER = ("feature", "coef", "p", "95 % interval", "wins of 100")
 CATEGORY_LAYOUT = "  {:<}  {:>}  {:<}"
 CATEGORY_HEADER = ("category", "levels", "joint test")
+CURVE_HEADER = ("curve", "bends", "test of a straight line")
 HEADER = ("feature", "coef", "std.error", "z", "p", "95 % interval", "wins of 100")
 ABILITY_MODELS = {"logit": "Bradley-Terry model", "probit": "Thurstone model"}
 MOST_FEATURES = 40  # of a table that is shown whole
@@ -61,6 +69,11 @@ class Summary:
     def tests(self) -> list[tuple[CategoryTerm, JointTest]]:
         """The joint test of each category, and of each product with one."""
         return category_tests(self.shown)
+
+    @cached_property
+    def straightness(self) -> list[JointTest]:
+        """The joint test of the bends of each curve."""
+        return straightness_tests(self._fit)
 
     @property
     def of_abilities(self) -> bool:
@@ -129,6 +142,7 @@ class Summary:
             ("comparisons", f"{fit.n_comparisons:,.10g}{ties}"),
             *self._extreme_items(),
             ("method, link", f"{fit.settings.method}, {fit.link.name}{ridge}"),
+            *self._smooth_part(),
             ("side effect", self._side()),
             ("agreement", undecided if np.isnan(outcomes.agreement) else decided),
             *((f"{kind} judges", one["in_words"]) for kind, one in fit.panel.agreement.items()),
@@ -241,6 +255,7 @@ class Summary:
             "coefficients": row_records(self.coefficient_columns()),
             **({"abilities": row_records(self.to_columns())} if self.of_abilities else {}),
             "categories": [_category_record(term, test) for term, test in self.tests],
+            "curves": self._curve_records(),
             "item_effects": None if fit.item_effects is None else fit.item_effects.to_record(),
             "item_effects_test": None if test is None else vars(test) | {"used": test.used},
             "pairs": None if fit.pairing is None else fit.pairing.in_words,
@@ -280,6 +295,7 @@ class Summary:
             return self._meaning_of_abilities()
         wins = np.array(columns["wins_of_100"])
         p = np.array(columns["p"])
+        p[len(p) - self._n_smooth :] = np.nan
         if np.isnan(wins).all():
             return "No single coefficient is determined by the comparisons."
         number = int(np.isfinite(p).sum())
@@ -328,6 +344,7 @@ class Summary:
         if what_is_shown:
             parts += [f"  {what_is_shown}", ""]
         parts += self._category_text()
+        parts += self._curve_text()
         meaning = self.meaning()
         if meaning:
             parts.append(f"  {meaning}")
@@ -365,17 +382,18 @@ class Summary:
         if self.of_abilities:
             n = len(self.to_columns()["item"])
             return [row for row in range(n) if row < SHOWN_ITEMS or row >= n - SHOWN_ITEMS]
-        n = self._fit.n_features
+        n = self._fit.n_features - self._n_smooth  # which mean nothing one by one
         if n <= MOST_FEATURES:
             return list(range(n))
         z = np.array(self.coefficient_columns()["z"])
         if np.isnan(z).all():  # no errors are known
             z = self.shown.coef * self.one_sd()
-        return np.argsort(-np.abs(z), kind="stable")[:SHOWN_FEATURES].tolist()  # unknown ones last
+        surest = np.argsort(-np.abs(z[:n]), kind="stable")  # unknown ones last
+        return surest[:SHOWN_FEATURES].tolist()
 
     def _what_is_shown(self, see_all: str = "") -> str:
         """What a long table shows, and what has all of it; empty where it is whole."""
-        n = len(next(iter(self.to_columns().values())))
+        n = len(next(iter(self.to_columns().values()))) - self._n_smooth
         if len(self.shown_rows()) == n:
             return ""
         largest = "|z|" if self._fit.std_errors is not None else "effects"
@@ -400,6 +418,39 @@ class Summary:
         ]
         table = text_table(CATEGORY_HEADER, rows, CATEGORY_LAYOUT)
         return [table, "", *(f"  {sentence}" for sentence in self.category_sentences()), ""]
+
+    @property
+    def _n_smooth(self) -> int:
+        """How many features are those of a smooth part; they are the last ones."""
+        return n_smooth(self._fit.recipe)
+
+    def _smooth_part(self) -> list[tuple[str, str]]:
+        """What the smooth part is, if there is one."""
+        if not self._n_smooth:
+            return []
+        weight = self._fit.settings.ridge_weights[-1:] or (1.0,)
+        held = f"its ridge is {weight[0]:g} times that of the others"
+        if weight[0] == NO_SMOOTH_PART:
+            held = "held-out comparisons are predicted no better with it, so it is held at zero"
+        return [("smooth part", f"{self._n_smooth} features of all numeric columns; {held}")]
+
+    def _curve_text(self) -> list[str]:
+        """Tests of straightness as a table."""
+        curves = recipe_of(self._fit).curves if self.straightness else {}
+        rows = [
+            (name, len(knots) - 2, test.in_words)
+            for (name, knots), test in zip(curves.items(), self.straightness, strict=True)
+        ]
+        return [text_table(CURVE_HEADER, rows, CATEGORY_LAYOUT), ""] if rows else []
+
+    def _curve_records(self) -> list[dict[str, Any]]:
+        """What JSON has of curves: their knots, and the test of a straight line."""
+        curves = recipe_of(self._fit).curves if self.straightness else {}
+        return [
+            {"name": name, "knots": knots}
+            | {field: one for field, one in vars(test).items() if field != "names"}
+            for (name, knots), test in zip(curves.items(), self.straightness, strict=True)
+        ]
 
     def category_sentences(self) -> list[str]:
         """What the coefficients of levels are against, and what of them is not known."""
@@ -432,6 +483,7 @@ class Summary:
 
     def _repr_html_(self) -> str:
         lines = [self._what_is_shown(), *(str(test) for _, test in self.tests)]
+        lines += map(str, self.straightness)
         lines += [*self.category_sentences(), self.meaning()]
         return html_text(self._title, self.facts(), self._shown_columns(), lines, self._fit.notes)
 
@@ -450,7 +502,8 @@ def single_features(fit: Fit) -> np.ndarray:
     if fit.recipe is None:
         return many_values
     recipe = recipe_of(fit)
-    bound = {*recipe.squares, *(name for pair in recipe.interactions for name in pair)}
+    in_products = (name for pair in recipe.interactions for name in pair)
+    bound = {*recipe.squares, *recipe.curves, *in_products}
     plain = [name in recipe.features and name not in bound for name in fit.names]
     return many_values & np.array(plain, dtype=bool)
 

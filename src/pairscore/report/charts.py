@@ -29,6 +29,7 @@ from pairscore.report.words import (
 if TYPE_CHECKING:
     from pairscore.estimators.ridge_choice import RidgeCurve
     from pairscore.evaluation.measures import CalibrationBin
+    from pairscore.model.curves import ScoreCurve
     from pairscore.report.facts import Coefficient, Effect, TieRate
     from pairscore.report.held_out import Trial, WrongShare
     from pairscore.report.items import Bar, RankedItem
@@ -270,6 +271,22 @@ def _coefficient_mark(one: Coefficient) -> Mark:
         f"{'' if one.is_level else ' per unit'}; {more} {wins(one.wins_of_100)} of 100"
     )
     return Mark(one.feature, one.coef * one.sd, one.low * one.sd, one.high * one.sd, tip)
+
+
+def score_curve_chart(one: ScoreCurve) -> str:
+    """The score along a column, with a band of its pointwise intervals."""
+    ends = [*one.score, *one.low, *one.high, 0.0]
+    x, y = axis_over(one.values, 52, WIDTH - 12), axis_over(ends, LOW_BOTTOM, 10)
+    parts = left_axis(y, x) + bottom_axis(x, LOW_BOTTOM, 10, shorten_names([one.name], 40)[0])
+    parts.append(line(x.start, y(0.0), x.end, y(0.0), "zero"))
+    if np.isfinite([one.low, one.high]).all():
+        there = zip(one.values, one.high, strict=True)
+        back = zip(one.values[::-1], one.low[::-1], strict=True)
+        points = " ".join(f"{x(value):.1f},{y(end):.1f}" for value, end in (*there, *back))
+        parts.append(f'<polygon class="band" points="{points}"/>')
+    points = " ".join(f"{x(v):.1f},{y(s):.1f}" for v, s in zip(one.values, one.score, strict=True))
+    parts.append(f'<polyline class="curve" points="{points}"/>')
+    return drawing(LOW_BOTTOM, f"Score along {one.name} with its intervals", parts)
 
 
 def item_effect_chart(effects: Sequence[Effect]) -> str:

@@ -19,12 +19,14 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.data.comparisons import Comparisons
+from pairscore.data.recipe import n_smooth, recipe_of
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.settings import Wording
 from pairscore.evaluation.measures import CalibrationBin, calibration_bins
 from pairscore.model.coefficient_intervals import effect_intervals
 from pairscore.model.contrasts import WITH_RIDGE
+from pairscore.model.curves import ScoreCurve, score_curve
 from pairscore.model.fit import Fit
 from pairscore.model.regression import RankRegression
 from pairscore.model.score_scales import ScoreScale, average_line, scale_of
@@ -52,7 +54,8 @@ from pairscore.report.opening_sentences import lead_sentences, new_items_sentenc
 from pairscore.report.words import with_spaces
 
 TIE_BINS = 5
-CLEARLY = 0.05  # p-value up to which a category is said to matter
+CLEARLY = 0.05  # p-value up to which a category is said to matter, or a curve to be bent
+WITHOUT_RIDGE = "; in a fit without the ridge"
 NO_EFFECT = 1e-3  # of the scores' standard deviation, below which effects are not drawn
 FAR_ABOVE = 1.3  # times the predicted share of misordered pairs
 LABELS = {"context": "{}", "side": "side: {}", "tie": "ties"}  # of an effect, by its kind
@@ -83,6 +86,15 @@ class Category:
     remark: str
     against: str
     levels: list[Coefficient]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A column that is a curve: the score along it, and whether it differs from a straight line."""
+
+    line: ScoreCurve
+    is_bent: str
+    features: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -157,6 +169,8 @@ class ReportFacts:
     chances: list[list[float]]
     coefficients: list[Coefficient]
     categories: list[Category]
+    curves: list[Curve]
+    n_smooth: int
     meaning: str
     summary: list[tuple[str, str]]
     average_score: float
@@ -216,8 +230,9 @@ class ReportFacts:
 
     @property
     def coefficients_by_size(self) -> list[Coefficient]:
-        """Coefficients but of levels, the largest per standard deviation of its feature first."""
-        single = [one for one in self.coefficients if not one.is_level]
+        """Coefficients but of levels and curves, the largest per standard deviation first."""
+        curved = {name for curve in self.curves for name in curve.features}
+        single = [o for o in self.coefficients if not o.is_level and o.feature not in curved]
         return sorted(single, key=lambda one: -abs(one.coef * one.sd))
 
     @property
@@ -337,6 +352,8 @@ def report_facts(
         chances=[] if has_features else leading_chances(model, data, ranked),
         coefficients=coefficients(model) if has_features else [],
         categories=categories(model, data) if has_features else [],
+        curves=curves(model, data) if has_features else [],
+        n_smooth=n_smooth(model.recipe_),
         meaning=Summary(fit).meaning(),
         summary=[(name, with_spaces(text)) for name, text in Summary(fit).facts()],
         average_score=float(shown.show(np.zeros(1))[0]),
@@ -403,7 +420,8 @@ def coefficients(model: RankRegression) -> list[Coefficient]:
     sd = np.where(is_level, 1.0, model.feature_sd_).tolist()
     columns = summary.coefficient_columns() | {"sd": sd, "is_level": is_level.tolist()}
     names = ("feature", "coef", "low", "high", "sd", "wins_of_100", "is_level")
-    return [Coefficient(*row) for row in zip(*(columns[name] for name in names), strict=True)]
+    rows = [Coefficient(*row) for row in zip(*(columns[name] for name in names), strict=True)]
+    return rows[: len(rows) - n_smooth(model.recipe_)]  # which mean nothing one by one
 
 
 def categories(model: RankRegression, data: Comparisons) -> list[Category]:
@@ -412,11 +430,9 @@ def categories(model: RankRegression, data: Comparisons) -> list[Category]:
     With a ridge there is no joint test, and that of the same model without the ridge is taken.
     """
     rows, tests, without = coefficients(model), model.summary().tests, ""
-    if tests and tests[0][1].note == WITH_RIDGE:
-        with suppress(PairscoreError), warnings.catch_warnings():
-            warnings.simplefilter("ignore", PairscoreWarning)
-            tests = clone(model).set_params(l2=0.0).fit(data).summary().tests
-            without = "; in a fit without the ridge"
+    if tests and tests[0][1].note == WITH_RIDGE and (plain := _without_ridge(model, data)):
+        tests = plain.tests
+        without = WITHOUT_RIDGE
     return [
         Category(
             term.name,
@@ -434,6 +450,43 @@ def categories(model: RankRegression, data: Comparisons) -> list[Category]:
         )
         for term, test in tests
     ]
+
+
+def _without_ridge(model: RankRegression, data: Comparisons) -> Summary | None:
+    """The summary of the same model without its ridge; None where that cannot be fitted."""
+    with suppress(PairscoreError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", PairscoreWarning)
+        return clone(model).set_params(l2=0.0).fit(data).summary()
+    return None
+
+
+def curves(model: RankRegression, data: Comparisons) -> list[Curve]:
+    """The curves with the test of a straight line; with a ridge, that of a fit without it."""
+    tests, without = model.summary().straightness, ""
+    if tests and tests[0].note == WITH_RIDGE and (plain := _without_ridge(model, data)):
+        tests = plain.straightness
+        without = WITHOUT_RIDGE
+    return [
+        Curve(
+            score_curve(model.result_, name),
+            whether_it_is_bent(test.p, f"{test.in_words}{without}"),
+            (name, *bends),
+        )
+        for (name, bends), test in zip(recipe_of(model).bend_names.items(), tests, strict=True)
+    ]
+
+
+def whether_it_is_bent(p: float, numbers: str) -> str:
+    """What the joint test of a curve's bends says.
+
+    >>> whether_it_is_bent(0.001, "F(3, 90) = 6, p = 0.001")
+    'The curve is not a straight line (F(3, 90) = 6, p = 0.001).'
+    """
+    if not isfinite(p):
+        return f"No test of a straight line: {numbers.removeprefix('none, because ')}."
+    if p > CLEARLY:
+        return f"A straight line would do: it bends no more than by chance ({numbers})."
+    return f"The curve is not a straight line ({numbers})."
 
 
 def whether_it_matters(name: str, p: float, numbers: str, is_product: bool = False) -> str:

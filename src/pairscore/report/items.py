@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from pairscore.core.passes import net_pass
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, read_items, with_features
-from pairscore.data.recipe import apply_recipe, recipe_of
+from pairscore.data.recipe import apply_recipe, recipe_of, with_terms
 from pairscore.errors import PairscoreError
 from pairscore.messages import Value
 from pairscore.model.predict import expected_outcomes, neutral_chances
@@ -75,7 +75,9 @@ def read_comparisons(model: "RankRegression", items: Any, votes: Any) -> Compari
         )
     data = items if isinstance(items, Comparisons) else _read_tables(model, items, votes)
     names = model.result_.names
-    data = data.with_items(with_features(data.items, names)) if names else data
+    if names:
+        items = with_terms(recipe_of(model), data.items)
+        data = data.with_items(with_features(items, names))
     if names and not np.ptp(data.items.values[data.compared], axis=0).any():
         raise PairscoreError(
             "no feature varies among the compared items, so that all have the same score and a"

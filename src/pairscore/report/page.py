@@ -57,6 +57,7 @@ CHARTS = (
     charts.prospect_chart,
     charts.residual_chart,
     charts.ridge_chart,
+    charts.score_curve_chart,
     charts.tie_chart,
     charts.wrong_chart,
 )

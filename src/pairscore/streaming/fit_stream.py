@@ -18,6 +18,7 @@ from pairscore.estimators.estimate import Estimate, Note
 from pairscore.estimators.lapse_rate import fit_lapse
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
+from pairscore.estimators.smooth_ridge import refuse_no_ridge
 from pairscore.model.fit import Fit
 from pairscore.model.fit_comparisons import keep_estimate, only_ties, without_decisions
 from pairscore.model.inference import choose_inference
@@ -108,7 +109,7 @@ def fit_stream(
         the fit is done.
     columns : names of columns
         ``left``, ``right``, ``winner``, ``loser``, ``weight``, ``count`` of the comparisons;
-        ``id``, ``features``, ``exclude`` of the items.
+        ``id``, ``features``, ``exclude``, ``curves``, ``smooth`` of the items.
 
     Returns
     -------
@@ -190,6 +191,7 @@ def check_first(data: StreamData, settings: Settings) -> tuple[Settings, list[No
         raise only_ties()
     if np.isfinite(first.weights.low):
         refuse_weights(first.weights.low, first.weights.high)
+    refuse_no_ridge(data.items, settings)
     refuse_too_many_features(data, first.number, settings)
     refuse_lost_digits(data.table, first.seen, data.items.feature_names)
     kind, notes = choose_inference(data, settings)

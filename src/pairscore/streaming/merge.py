@@ -336,6 +336,7 @@ def _model(
         n_comparisons=data.n_given,
         record=record_of(point.digest, None) | {"sites": point.to_record()},
         feature_names=terms.features,
+        recipe=terms.recipe.to_record() if terms.curves else None,
         tie_share=share_of(point.total.numbers.tied, point.total.numbers.given),
         **known,
     )

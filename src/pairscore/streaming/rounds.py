@@ -297,7 +297,8 @@ def site_round(
     """
     point = point_of(model)
     settings = replace(point.given, inference="items")
-    features = {"features": list(point.total.terms.features)} | columns
+    recipe = point.total.terms.recipe
+    features = {"features": list(recipe.features), "curves": recipe.curves} | columns
     source = StreamSource(items, comparisons, self_pairs, None, features)
     with ExitStack() as stack:
         data = site_data(stack, source, settings, memory, n_jobs)

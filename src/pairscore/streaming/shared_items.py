@@ -18,8 +18,10 @@ import numpy as np
 from pairscore.data.items import (
     Items,
 )
+from pairscore.errors import PairscoreError
 from pairscore.estimators.item_table import ItemTable, PerItem
 from pairscore.files.partitions import Partition
+from pairscore.messages import Setting
 from pairscore.model.fit import Fit
 from pairscore.model.open_directions import ComparedItems, ComparedRows, OpenPart
 from pairscore.model.predict import fitted_scores, linear_scores
@@ -34,6 +36,7 @@ from pairscore.streaming.stream_items import (
     item_parts,
     remembering_id,
     stream_items_of_table,
+    with_columns_as_curves,
     with_ids,
     write_features,
 )
@@ -118,10 +121,17 @@ def share_items(source: Any, settings: Mapping[str, Any], folder: str, engine: E
     parts = item_parts(source, anywhere=True)
     if parts is None:
         items = remembering_id(stream_items_of_table(source, settings), settings)
+        items = with_columns_as_curves(items, settings)
         with reachable(folder):
             write_features([ItemBlock(np.empty(0), list(items.values.T))], item_file(folder, 0))
         shared = FeatureFiles(folder, (0, len(items)), len(items.feature_names))
         return replace(items, values=shared)  # type: ignore[arg-type]
+    if asked := [name for name in ("curves", "smooth") if settings.get(name)]:
+        raise PairscoreError(
+            Setting(asked[0]) + " needs a table of items that one process reads, and on a cluster"
+            " workers read its files",
+            ["give the items as a table", "fit without a cluster"],
+        )
     columns = columns_of_items(parts[0].column_names(), settings, parts[0].name)
     head = item_head(parts, columns)
     task = SaveTask(folder, columns, head.feature_names)

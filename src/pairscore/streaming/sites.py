@@ -7,9 +7,9 @@ items add, and give the closed form of all data together
 take rounds (:mod:`pairscore.streaming.rounds`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, get_type_hints
 
 import numpy as np
@@ -18,6 +18,7 @@ from pairscore.choices import LINKS, TIE_RULES
 from pairscore.core.moments import Moments
 from pairscore.core.pair_graph import Tally
 from pairscore.core.sums import Sums
+from pairscore.data.recipe import Recipe
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError, warn_caller
 from pairscore.estimators.checks import refuse_lost_digits
@@ -58,6 +59,20 @@ class Terms:
     ties: str
     side_effect: bool
     version: int = VERSION
+    curves: dict[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of_record(cls, record: dict[str, Any]) -> "Terms":
+        """The terms again from what JSON has of them; before curves there were none."""
+        curves = {name: tuple(knots) for name, knots in record.get("curves", {}).items()}
+        return cls(**record | {"features": tuple(record["features"]), "curves": curves})
+
+    @property
+    def recipe(self) -> Recipe:
+        """How features are made of the columns of the items, before bends."""
+        n_bends = sum(len(knots) - 2 for knots in self.curves.values())
+        columns = self.features[: len(self.features) - n_bends]
+        return Recipe(columns, curves=self.curves)
 
     def refuse_other(self, other: "Terms") -> None:
         """Say in which of the terms two sites differ."""
@@ -149,7 +164,7 @@ class SiteSums:
         arrays = {name: np.asarray(of, dtype=float) for name, of in record["arrays"].items()}
         for fault in _faults(record, arrays):
             raise DamagedFileError(fault)
-        terms = Terms(**record["terms"] | {"features": tuple(record["terms"]["features"])})
+        terms = Terms.of_record(record["terms"])
         hints = get_type_hints(cls)
         sums = of_arrays({name: hints[name] for name in IN_ARRAYS}, arrays)
         return cls(terms, tuple(record["sources"]), **sums)
@@ -172,6 +187,7 @@ TERMS = {
     "ties": str,
     "side_effect": bool,
     "version": int,
+    "curves": dict[str, list[float]],
 }
 WORDS = {"link": LINKS, "ties": TIE_RULES}
 
@@ -181,12 +197,14 @@ def _faults(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> Iterable[s
     terms = record["terms"]
     for values, hints in ((record, META), (terms, TERMS)):
         for name, hint in hints.items():
-            if not has_type(values[name], hint):
+            if not has_type(values.get(name, {}) if name == "curves" else values[name], hint):
                 yield f"{name!r} is of another kind"
     for name, words in WORDS.items():
         if terms[name] not in words:
             yield f"{name!r} has a value that is not known"
     lengths = {"d": len(terms["features"]), "side": int(terms["side_effect"])}
+    if Terms.of_record(terms).recipe.names != tuple(terms["features"]):
+        yield "its curves make other features than it has"
     yield from array_faults(arrays, SCHEMA, lengths)
     for name in ("compared_scatter", "second_scatter", "counts_scatter"):
         if np.any(np.diag(arrays[name]) < 0):
@@ -319,6 +337,12 @@ def site_sums(
     memory, n_jobs, columns
         As in :func:`~pairscore.fit_stream`.
     """
+    refuse_no_knots(columns.get("curves") or {})
+    if columns.get("smooth"):
+        raise PairscoreError(
+            "a smooth part needs the spread of all items, and a site knows its own",
+            "leave out " + Setting("smooth"),
+        )
     asked = {"link": link, "ties": ties, "side_effect": side_effect, "method": "paired"}
     source = StreamSource(items, comparisons, self_pairs, None, columns)
     with ExitStack() as stack:
@@ -339,6 +363,15 @@ def site_data(
     refuse_settings(settings)
     job = StreamJob(source, settings, bytes_of(memory), local_engine(n_jobs))
     return job.prepare(stack)
+
+
+def refuse_no_knots(curves: Any) -> None:
+    """Knots at quantiles would differ from site to site."""
+    if without := [n for n in curves if not isinstance(curves, Mapping) or not curves[n]]:
+        raise PairscoreError(
+            f"sites have to agree on the knots of the curve of {without[0]!r}, and none are given",
+            "give the same at every site, such as " + Setting("curves", {without[0]: [20, 40, 60]}),
+        )
 
 
 def refuse_small(n_items: int, d: int) -> None:
@@ -376,7 +409,14 @@ def sums_of(data: StreamData, settings: Settings) -> SiteSums:
 
 def terms_of(data: StreamData, settings: Settings) -> Terms:
     """In what sums of other sites must agree with those of these data."""
-    return Terms(data.feature_names, settings.link.name, settings.ties, settings.side_effect)
+    recipe = data.items.recipe
+    return Terms(
+        data.feature_names,
+        settings.link.name,
+        settings.ties,
+        settings.side_effect,
+        curves={} if recipe is None else Recipe.from_record(recipe).curves,
+    )
 
 
 def save_site(sums: SiteSums, path: Any) -> None:

@@ -18,7 +18,7 @@ from pairscore.errors import ColumnFoundWarning, warn_caller
 from pairscore.files.duckdb_columns import as_whole_numbers
 from pairscore.files.partitions import Partition
 from pairscore.streaming.batches import BatchLayout, located
-from pairscore.streaming.stream_items import columns_of_items, item_parts, item_tables
+from pairscore.streaming.stream_items import all_ids, columns_of_items, item_parts, item_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,9 +75,9 @@ def find_item_ids(
             continue
         if as_ids(_column_of(head, name)) is None:  # of the first items, which are read anyway
             continue
-        pieces = [_column_of(t, name) for part in parts for _, t in item_tables(part, {name: name})]
-        whole = Column(np.concatenate([piece.to_numpy() for piece in pieces]))
-        if (of := as_ids(whole)) is not None:
+        tables = (table for part in parts for _, table in item_tables(part, {name: ID_COLUMN}))
+        pieces = [_column_of(table, ID_COLUMN).to_numpy() for table in tables]
+        if (of := as_ids(Column(all_ids(pieces)))) is not None:
             ids[name] = of
     if not ids:
         return None

@@ -18,7 +18,7 @@ from pairscore.data.items import (
     refuse_bad_ids,
     refuse_non_finite,
 )
-from pairscore.data.recipe import Recipe
+from pairscore.data.recipe import Recipe, with_curves
 from pairscore.data.tables import ID_COLUMN, Column, Columns, as_frame, column_of, ids_of
 from pairscore.display import did_you_mean, first_few
 from pairscore.errors import PairscoreError
@@ -33,6 +33,7 @@ ITEM_ROWS = 1 << 17  # of a Parquet file with items in one partition
 AT_ONCE = 512  # rows of the items whose columns stay in the cache
 HEAD = 1000  # rows of the items by which columns are told to be features
 ITEM_FILE = "items.f8"  # features, row by row
+CURVED_FILE = "curved-items.f8"  # the same, with bends
 
 
 def item_parts(source: Any, anywhere: bool = False) -> list[Partition] | None:
@@ -50,13 +51,13 @@ def some_rows(n_items: int) -> np.ndarray:
 
 def with_ids(values: Any, head: Items, ids: Sequence[np.ndarray]) -> Items:
     """Items with features ``values``, named as those of ``head``, and ids in several pieces."""
-    names = _all_ids(ids) if head.ids is not None else None
+    names = all_ids(ids) if head.ids is not None else None
     if names is not None and (names.dtype.kind not in "iu" or not np.all(names[1:] > names[:-1])):
         refuse_bad_ids(names)
     return Items(values, head.feature_names, names, head.backend)
 
 
-def _all_ids(pieces: Sequence[np.ndarray]) -> np.ndarray:
+def all_ids(pieces: Sequence[np.ndarray]) -> np.ndarray:
     """Ids in one array; whole numbers if all are, else text."""
     if len({piece.dtype.kind in "iu" for piece in pieces}) < 2:
         return np.concatenate(pieces)
@@ -100,6 +101,23 @@ def remembering_id(items: Items, settings: Mapping[str, Any]) -> Items:
     if id in (None, ID_COLUMN):
         return items
     return replace(items, recipe=Recipe(items.feature_names, id=id).to_record())
+
+
+def with_columns_as_curves(
+    items: Items, settings: Mapping[str, Any], path: Path | None = None
+) -> Items:
+    """The items with the curves that settings name, in a file at ``path`` if there is one."""
+    curves = settings.get("curves") or ()
+    smooth = settings.get("smooth") or False
+    if not curves and not smooth:
+        return items
+    if path is None:
+        return with_curves(items, curves, smooth)
+
+    def on_disk(shape: tuple[int, int]) -> np.ndarray:
+        return np.memmap(path, dtype=np.float64, mode="w+", shape=shape)
+
+    return with_curves(items, curves, smooth, on_disk)
 
 
 def item_head(parts: Sequence[Partition], columns: Mapping[str, str]) -> Items:
@@ -214,7 +232,8 @@ def read_item_table(
         Files or parts of files, as :func:`pairscore.files.partitions.partitions` takes them; or any
         table in memory that :func:`pairscore.data.items.read_items` takes.
     settings : dict
-        ``id`` names the column of ids, ``features`` those to use, ``exclude`` those to leave out.
+        ``id`` names the column of ids, ``features`` those to use, ``exclude`` those to leave out,
+        ``curves`` those that are curves, ``smooth`` a smooth part of all.
     most_bytes : float
         Features that take more are kept in a file, and mapped into memory.
     folder : str
@@ -222,17 +241,21 @@ def read_item_table(
     """
     parts = item_parts(source)
     if parts is None:
-        return remembering_id(stream_items_of_table(source, settings), settings)
+        items = remembering_id(stream_items_of_table(source, settings), settings)
+        return with_columns_as_curves(items, settings)
     columns = columns_of_items(parts[0].column_names(), settings, parts[0].name)
     head = item_head(parts, columns)
     blocks = (block for part in parts for block in item_blocks(part, columns, head.feature_names))
     n_rows = sum(part.n_rows for part in parts)
     d = len(head.feature_names)
+    path = None
     if n_rows * d * 8 <= most_bytes:
         values, ids = _in_memory(blocks, n_rows, d)
     else:
+        path = Path(folder) / CURVED_FILE
         values, ids = _on_disk(blocks, d, Path(folder) / ITEM_FILE)
-    return remembering_id(with_ids(values, head, ids), settings)
+    items = remembering_id(with_ids(values, head, ids), settings)
+    return with_columns_as_curves(items, settings, path)
 
 
 def _in_memory(

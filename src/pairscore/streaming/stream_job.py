@@ -33,7 +33,7 @@ from pairscore.streaming.stream_data import StreamData
 from pairscore.streaming.stream_ids import with_column_of_ids
 from pairscore.streaming.stream_items import read_item_table
 
-OF_ITEMS = ("id", "features", "exclude")
+OF_ITEMS = ("id", "features", "exclude", "curves", "smooth")
 UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
