@@ -1,6 +1,6 @@
 """The command ``rank``: items by their scores, highest first, with intervals."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from pairscore.cli.options import (
 )
 from pairscore.cli.outputs import refuse_output, show_written
 from pairscore.cli.printing import show_json, show_note, show_text
-from pairscore.cli.progress import stage
+from pairscore.cli.progress import stage, with_progress
 from pairscore.display import plural
 from pairscore.errors import NO_NUMBER, BadEntriesError, PairscoreError, Worded
 from pairscore.files.source import Unsaid
@@ -347,22 +347,6 @@ def rank_stored(
     rows = columns.pop("row")
     ids = rows if pieces.ids is None else pieces.ids[rows]
     return {"id": ids, **columns}, pieces.dropped, unscored
-
-
-def with_progress(
-    pieces: Any, show: Callable[[float, float], None], n_passes: int
-) -> Callable[[], Iterator[Any]]:
-    """The pieces; after each, ``show`` is told how many rows of all passes are done."""
-    done = 0
-
-    def one_pass() -> Iterator[Any]:
-        nonlocal done
-        for values in pieces():
-            done += len(values)
-            yield values
-            show(done, n_passes * pieces.n_rows)
-
-    return one_pass
 
 
 def items_unscored(faults: list[BadEntriesError], pieces: Any) -> Unscored:

@@ -1,19 +1,12 @@
 """What a model knows of two items at a time: covariances of their effects, or abilities."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from pairscore.core.pair_graph import Pairs
-from pairscore.data.items import read_names
 from pairscore.effects.item_covariance import Covariance, lasting_covariance
 from pairscore.effects.item_effects import ItemEffects
-from pairscore.errors import PairscoreError
-
-if TYPE_CHECKING:
-    from pairscore.model.fit import Fit
 
 _of_models: WeakKeyDictionary[ItemEffects, Covariance] = WeakKeyDictionary()
 
@@ -81,28 +74,3 @@ def difference_variance(effects: ItemEffects, first: np.ndarray, second: np.ndar
     variance = variance - 2 * shared_variance(effects, first, second)
     together = component[first] == component[second]
     return np.where(together, np.maximum(variance, 0.0), np.nan)
-
-
-def named_abilities(fit: "Fit", names: Sequence[Any]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Abilities (k) of the items of these ids, and their covariance (k x k); None if none is one.
-
-    Of a fit without features, in which an item goes before an effect of the same name.
-    """
-    if fit.item_effects is None or not names:
-        return None
-    ids = read_names(names).ids
-    known = fit.item_effects.known(ids, np.empty(0))
-    if not np.any(known.row >= 0):
-        return None
-    if np.any(known.row < 0):
-        other = names[int(np.argmin(known.row))]
-        raise PairscoreError(
-            f"the fit has no item {other!r}, and has others that were named; ask for items alone."
-        )
-    first, second = (one.ravel() for one in np.meshgrid(known.row, known.row))
-    shared = shared_variance(fit.item_effects, first, second)
-    variance = fit.item_effects.std_error[first] ** 2
-    if fit.item_effects.components is not None:
-        variance = own_variance(fit.item_effects, first)
-    own = np.where(first == second, variance, shared)
-    return known.effect, own.reshape(len(names), len(names))

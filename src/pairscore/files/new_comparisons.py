@@ -25,9 +25,10 @@ from pairscore.files.find_sides import (
     as_texts,
     find_sides,
     unclear_columns,
+    with_sides,
 )
 from pairscore.files.source import Kept, table_kind
-from pairscore.files.study import point_out_rows, with_sides
+from pairscore.files.study import point_out_rows
 from pairscore.files.tables import (
     JoinedTables,
     OpenFiles,

@@ -12,6 +12,7 @@ from pairscore.core.threads import one_blas_thread
 from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.effects.item_effects import ItemEffectsTest
+from pairscore.effects.judges import judges_sharpness
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.agreement import agreement_of, differences_along
 from pairscore.estimators.checks import (
@@ -38,6 +39,7 @@ from pairscore.estimators.settings import Settings
 from pairscore.estimators.smooth_ridge import choose_smooth_ridge, refuse_no_ridge, weights_of
 from pairscore.estimators.table_data import TableData
 from pairscore.messages import Setting
+from pairscore.model.feature_notes import feature_notes, side_notes
 from pairscore.model.fit import Fit
 from pairscore.model.inference import (
     allow_for_judges,
@@ -56,7 +58,6 @@ from pairscore.model.open_directions import (
 )
 from pairscore.model.predict import fitted_scores, item_scores
 from pairscore.model.provenance import record_of
-from pairscore.model.undetermined import feature_notes, side_notes
 from pairscore.parallel import ALONE, Workers
 
 NOBODY_KNOWN = "a matrix of differences does not say who was compared"
@@ -192,8 +193,6 @@ def _new_items(data: TableData, result: Estimate) -> NewItems | None:
     law = OutcomeLaw(TieRule(settings.ties, settings.link), result.effects.tie_parameter)
     sharpness = np.ones(len(data.comparisons))
     if result.effects.judges is not None:
-        from pairscore.effects.comparison_effects import judges_sharpness
-
         sharpness = judges_sharpness(data.comparisons, result.effects.judges)
     return expect_of_new_items(data, law, result, sharpness)
 
