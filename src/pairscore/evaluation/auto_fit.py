@@ -7,13 +7,13 @@ are tried from a hundred compared items on, and from four for each bend; so is a
 its ridge, of up to fifty columns. For known items both are tried after item effects, which else
 they stand in for, and a smooth part only where no item effects stay.
 A setting stays if it lowers the log-loss of held-out comparisons by more than one standard error of
-the difference, so that of models that predict equally well the simplest is taken. A ridge for new items,
-which is itself chosen on held-out ones, stays if it lowers it at all. Item effects are tried where a
-test in all comparisons sees some (that of ``item_effects="auto"``). Where held-out comparisons are
-undecided they stay if these do not point against them, or if the test is sure. A sharpness for
-every judge stays then if some judge clearly differs from the others. Without features, items have
-abilities; whether an estimated variance shrinks them is tried in place of the ridge and of item
-effects.
+the difference, so that of models that predict equally well the simplest is taken. A ridge for new
+items, which is itself chosen on held-out ones, stays if it lowers it at all. Item effects are tried
+where a test in all comparisons sees some (that of ``item_effects="auto"``). Where held-out
+comparisons are undecided they stay if these do not point against them, or if the test is sure. A
+sharpness for every judge stays then if some judge clearly differs from the others. Without
+features, items have abilities; whether an estimated variance shrinks them is tried in place of the
+ridge and of item effects.
 """
 
 import warnings

@@ -312,7 +312,7 @@ def _abilities(fit: Fit, names: list[Any]) -> tuple[np.ndarray, np.ndarray] | No
     """
     if fit.item_effects is None or not names:
         return None
-    from pairscore.effects.shared_variance import own_variance, shared_variance
+    from pairscore.effects.item_covariance import own_variance, shared_variance
 
     ids = read_names(names).ids
     known = fit.item_effects.known(ids, np.empty(0))
