@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from pairscore.core.normal_average import averaged_probabilities
@@ -118,6 +117,8 @@ def fit_factor(held: HeldOutChances, law: OutcomeLaw) -> tuple[float, np.ndarray
     M comparisons that share items, whose effects they share then, tell no more than
     M / :func:`design_effect` independent ones.
     """
+    from scipy.optimize import minimize  # slow to import, and only wanted here
+
     n_shifts = held.columns.shape[1]
     used = held.decided()
     used = used.take(slice(None, None, max(len(used.eta) // MOST_TESTED, 1)))

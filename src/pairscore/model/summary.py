@@ -10,7 +10,7 @@ import numpy as np
 from pairscore.core.significance import interval_width, p_in_words, z_and_p
 from pairscore.data.recipe import n_smooth, recipe_of
 from pairscore.display import first_few, html_text, text_table
-from pairscore.estimators.smooth_ridge import NO_SMOOTH_PART
+from pairscore.estimators.ridge import NO_SMOOTH_PART
 from pairscore.model.categories import CategoryTerm, shown_coefficients
 from pairscore.model.coefficient_intervals import effect_intervals
 from pairscore.model.contrasts import (
