@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,11 +21,10 @@ from pairscore.estimators.checks import (
     refuse_too_many_features,
     refuse_unknown_items_and_sides,
 )
-from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.estimate import Estimate, Note
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.information_criteria import likelihood_of
-from pairscore.estimators.lapse_rate import fit_lapse
+from pairscore.estimators.lapse import fit_lapse
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.new_items import (
     NewItems,
@@ -34,7 +33,6 @@ from pairscore.estimators.new_items import (
     many_features_note,
 )
 from pairscore.estimators.null_space import never_differing
-from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.smooth_ridge import choose_smooth_ridge, refuse_no_ridge, weights_of
 from pairscore.estimators.table_data import TableData
@@ -60,6 +58,9 @@ from pairscore.model.predict import fitted_scores, item_scores
 from pairscore.model.provenance import record_of
 from pairscore.parallel import ALONE, Workers
 
+if TYPE_CHECKING:
+    from pairscore.estimators.ridge_choice import RidgeCurve
+
 NOBODY_KNOWN = "a matrix of differences does not say who was compared"
 SAMPLED_ROWS = 256  # items whose digits are looked at before those of all
 Estimator = Callable[[TableData, Settings], Estimate]
@@ -72,7 +73,7 @@ def fit_comparisons(
     has_items: bool = True,
     item_groups: np.ndarray | None = None,
     start: Fit | None = None,
-    ridge: RidgeCurve | None = None,
+    ridge: "RidgeCurve | None" = None,
     workers: Workers = ALONE,
 ) -> tuple[Fit, list[Note]]:
     """Fit ``data`` as ``settings`` say.
@@ -147,9 +148,9 @@ def settings_of_data(
     fit_data: TableData,
     settings: Settings,
     item_groups: np.ndarray | None,
-    ridge: RidgeCurve | None,
+    ridge: "RidgeCurve | None",
     workers: Workers,
-) -> tuple[Settings, RidgeCurve | None, list[Note]]:
+) -> "tuple[Settings, RidgeCurve | None, list[Note]]":
     """Settings that the data allow, with the ridge that was chosen, and what to say of these."""
     data = fit_data.comparisons
     has_items = fit_data.has_items
@@ -200,6 +201,8 @@ def _new_items(data: TableData, result: Estimate) -> NewItems | None:
 def estimator_of(settings: Settings, has_items: bool = True) -> Estimator:
     """The estimator for these settings; effects are loaded only where they are asked for."""
     if settings.method != "mle":
+        from pairscore.estimators.closed_form import fit_closed_form
+
         return fit_closed_form
     choose = settings.choose_item_effects and has_items
     if settings.by_comparison or settings.item_effects or choose:
@@ -290,7 +293,7 @@ def keep_estimate(
     )
 
 
-def _keep(fit_data: TableData, result: Estimate, ridge: RidgeCurve | None) -> Fit:
+def _keep(fit_data: TableData, result: Estimate, ridge: "RidgeCurve | None") -> Fit:
     """All that a model keeps of an estimate in memory, and of how its ridge was chosen."""
     data = fit_data.comparisons
     compared = fit_data.compared

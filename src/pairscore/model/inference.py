@@ -1,18 +1,19 @@
 """Inference: which kind of intervals a fit has, and for which items and judges they hold."""
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pairscore.core.ties import TieRule
-from pairscore.data.comparisons import Comparisons
 from pairscore.display import plural
 from pairscore.errors import FewItemsWarning, PairscoreWarning
-from pairscore.estimators.agreement import score_differences
-from pairscore.estimators.estimate import Estimate, Note
 from pairscore.estimators.settings import Settings
-from pairscore.estimators.table_data import TableData
 from pairscore.messages import Setting
 from pairscore.model.fit import Fit
+
+if TYPE_CHECKING:
+    from pairscore.data.comparisons import Comparisons
+    from pairscore.estimators.estimate import Estimate, Note
+    from pairscore.estimators.table_data import TableData
 
 FEW_ITEMS = 50  # below which item-robust intervals come with a warning
 OTHER_JUDGES = "allow for other items and other judges"
@@ -24,7 +25,7 @@ KINDS = {
 ITEM_ROBUST = (KINDS["items"], KINDS["items+judges"])
 
 
-def allow_for_judges(data: Comparisons, settings: Settings) -> Settings:
+def allow_for_judges(data: "Comparisons", settings: Settings) -> Settings:
     """Settings whose intervals allow for other judges, if that is left to the data and they can."""
     if settings.inference != "auto":
         return settings
@@ -36,7 +37,7 @@ def allow_for_judges(data: Comparisons, settings: Settings) -> Settings:
     return replace(settings, inference=kind)
 
 
-def judge_facts(fit_data: TableData, result: Estimate) -> dict[str, Any]:
+def judge_facts(fit_data: "TableData", result: "Estimate") -> dict[str, Any]:
     """For which judges intervals hold, and whether they differ in taste.
 
     Nothing where the data do not say who judged, or nobody asks for intervals.
@@ -47,6 +48,7 @@ def judge_facts(fit_data: TableData, result: Estimate) -> dict[str, Any]:
         return {}
     from pairscore.data.judges import panel_of
     from pairscore.effects.judge_tastes import judge_tastes
+    from pairscore.estimators.agreement import score_differences
 
     panel = panel_of(data)
     if not panel.n_judges:
@@ -73,7 +75,7 @@ def judge_facts(fit_data: TableData, result: Estimate) -> dict[str, Any]:
     return {"interval_scope": scope, "judge_tastes": tastes}
 
 
-def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[Note]]:
+def choose_inference(data: Any, settings: Settings) -> "tuple[str | None, list[Note]]":
     """Item-robust intervals need items, and more of them than parameters.
 
     Those that are left to the data are item-robust, where it is not known who judged.
@@ -100,7 +102,7 @@ def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[No
     return wanted, []
 
 
-def classical_abilities(settings: Settings) -> tuple[Settings, list[Note]]:
+def classical_abilities(settings: Settings) -> "tuple[Settings, list[Note]]":
     """Settings of a fit with a parameter for every item, whose intervals are the classical ones."""
     if settings.inference in (None, "model"):
         return settings, []

@@ -15,7 +15,7 @@ from pairscore.errors import PairscoreError, no_comparisons
 from pairscore.estimators.checks import refuse_lost_digits, refuse_too_many_features, refuse_weights
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.estimate import Estimate, Note
-from pairscore.estimators.lapse_rate import fit_lapse
+from pairscore.estimators.lapse import fit_lapse
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.estimators.smooth_ridge import refuse_no_ridge
