@@ -401,3 +401,35 @@ def test_the_help_of_a_command_fits_on_two_screens(name):
     assert max(map(len, lines)) <= 80
     broken = [line for line in lines if re.search(r"(^| )--[\w-]+-$", line)]
     assert broken == []  # an option is in one line
+
+
+def documented_lines():
+    """Command lines in the documentation, the README and the help, each in one line."""
+    root = Path(__file__).parents[2]
+    pages = [*(root / "docs").rglob("*.md"), root / "README.md"]
+    texts = [page.read_text() for page in pages]
+    for name, command in main.commands.items():
+        texts.append(command.get_help(click.Context(command, info_name=f"pairscore {name}")))
+    lines = re.sub(r"\\\n\s*", " ", "\n".join(texts)).splitlines()
+    return [line for line in lines if "pairscore " in line]
+
+
+def test_every_option_has_an_example():
+    """In some command; options that several share need one."""
+    lines = documented_lines()
+    assert len(lines) > 200
+    options = {
+        tuple(option.opts)
+        for command in main.commands.values()
+        for option in command.params
+        if isinstance(option, click.Option) and not option.hidden
+    }
+    without = [
+        names
+        for names in options
+        if not any(
+            re.search(rf"(^|[ `]){re.escape(n)}(?![\w-])", line) for n in names for line in lines
+        )
+    ]
+    assert len(options) > 80
+    assert not without
