@@ -238,8 +238,10 @@ def test_help_and_version_come_without_numpy(command):
 
 KEPT_OF_EFFECTS = {
     "pairscore.effects",
-    *(f"pairscore.effects.{name}" for name in ("comparison_effects", "item_effects", "judges")),
-    "pairscore.effects.calibration",
+    *(
+        f"pairscore.effects.{name}"
+        for name in ("calibration", "comparison_effects", "item_effects", "judges")
+    ),
 }
 # what a model may keep of an estimate, and what its settings mean
 KEPT_OF_ESTIMATORS = {

@@ -70,8 +70,7 @@ MODEL_OPTIONS = section(
     "Model",
     flag(
         "--auto",
-        help="Choose side, ties, ridge, item effects and judges by held-out comparisons; prepare"
-        " the features.",
+        help="Choose settings by held-out data; prepare features.",
     ),
     option(
         "--for",
@@ -99,7 +98,7 @@ MODEL_OPTIONS = section(
         metavar="SHARE",
         default="0",
         callback=lambda ctx, param, text: number_or_word(text),
-        help="Share of answers that are slips, such as 0.05; auto: estimate it.",
+        help="Share of slips; auto: estimate it.",
     ),
     option("--group", metavar="NAME", help="Column of ITEMS: hold out its groups together."),
     flag_or("--side-effect", "judges", "Advantage of the left side; judges: for each judge."),

@@ -200,11 +200,9 @@ CURVES_OPTION = option(
     multiple=True,
     metavar="A,B",
     callback=lambda ctx, param, texts: parse_curves(texts),
-    help="Features to make curves, not straight lines; A=20/40/60 gives a curve its knots.",
+    help="Features to make curves; A=20/40/60: with these knots.",
 )
-SMOOTH_OPTION = flag(
-    "--smooth", help="Add a smooth function of all numeric features, held back by the ridge."
-)
+SMOOTH_OPTION = flag("--smooth", help="Add a smooth function of all features, held by the ridge.")
 ID_HELP = "Column with the ids.  [default: id, or row numbers]"
 RECIPE_OPTIONS = section(
     ITEM_COLUMNS,

@@ -99,3 +99,19 @@ def stage(text: str) -> Iterator[Callable[[float, float], None]]:
     finally:
         over.set()
         line.erase()
+
+
+def with_progress(
+    pieces: Any, show: Callable[[float, float], None], n_passes: int
+) -> Callable[[], Iterator[Any]]:
+    """The pieces; after each, ``show`` is told how many rows of all passes are done."""
+    done = 0
+
+    def one_pass() -> Iterator[Any]:
+        nonlocal done
+        for values in pieces():
+            done += len(values)
+            yield values
+            show(done, n_passes * pieces.n_rows)
+
+    return one_pass

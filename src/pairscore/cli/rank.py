@@ -1,6 +1,6 @@
 """The command ``rank``: items by their scores, highest first, with intervals."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,8 +30,8 @@ from pairscore.cli.options import (
 )
 from pairscore.cli.outputs import refuse_output, show_written
 from pairscore.cli.printing import show_json, show_note, show_text
-from pairscore.cli.progress import stage
-from pairscore.display import plural
+from pairscore.cli.progress import stage, with_progress
+from pairscore.display import interval_in_words, plural
 from pairscore.errors import NO_NUMBER, BadEntriesError, PairscoreError, Worded
 from pairscore.files.source import Unsaid
 from pairscore.messages import Message, Piece, join
@@ -165,7 +165,6 @@ def ranking_text(ranking: dict[str, Any], fit: Any, scale: str, id_name: str = "
     """The first items of a ranking as a table for the screen; ``id_name`` is the user's word."""
     from pairscore.display import same_digits, text_table
     from pairscore.model.score_scales import scale_of
-    from pairscore.model.summary import interval_in_words
     from pairscore.records import row_records
 
     def cells(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -347,22 +346,6 @@ def rank_stored(
     rows = columns.pop("row")
     ids = rows if pieces.ids is None else pieces.ids[rows]
     return {"id": ids, **columns}, pieces.dropped, unscored
-
-
-def with_progress(
-    pieces: Any, show: Callable[[float, float], None], n_passes: int
-) -> Callable[[], Iterator[Any]]:
-    """The pieces; after each, ``show`` is told how many rows of all passes are done."""
-    done = 0
-
-    def one_pass() -> Iterator[Any]:
-        nonlocal done
-        for values in pieces():
-            done += len(values)
-            yield values
-            show(done, n_passes * pieces.n_rows)
-
-    return one_pass
 
 
 def items_unscored(faults: list[BadEntriesError], pieces: Any) -> Unscored:

@@ -34,7 +34,6 @@ from pairscore.data.smooth import Smooth
 from pairscore.data.tables import (
     ID_COLUMN,
     Columns,
-    Frame,
     as_frame,
     backend_of,
     column_of,
@@ -997,7 +996,8 @@ def _to_columns(
         refuse_other_dimensions(values)
         given = Columns({f"x{number}": column for number, column in enumerate(values.T)})
     _refuse_unknown([str(name) for name in given.columns], None, exclude=exclude)
-    kept = _without(given, [name for name in given.columns if str(name) in {*exclude}])
+    left_out = [name for name in given.columns if str(name) in {*exclude}]
+    kept = given.drop(left_out)
     spread = spread_lists(kept, wanted)
     columns: dict[str, Any] = {str(n): column_of(spread, n) for n in spread.columns}
     if id is not None and ID_COLUMN not in given.columns:
@@ -1005,10 +1005,3 @@ def _to_columns(
     elif ID_COLUMN not in columns and (ids := ids_of(given)) is not None:
         columns = {ID_COLUMN: ids, **columns}
     return Columns(columns, isinstance(given, Columns) and given.from_file)
-
-
-def _without(frame: Frame, names: list[Any]) -> Frame:
-    if not isinstance(frame, Columns):
-        return frame.drop(*names) if names else frame
-    kept = {name: frame.get_column(name) for name in frame if name not in names}
-    return Columns(kept, frame.from_file)

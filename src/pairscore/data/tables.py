@@ -148,6 +148,11 @@ class Columns:
         taken = {name: column.take(rows) for name, column in self._columns.items()}
         return Columns(taken, self.from_file)
 
+    def drop(self, names: list[str]) -> "Columns":
+        """The table without some columns."""
+        kept = {name: column for name, column in self._columns.items() if name not in names}
+        return Columns(kept, self.from_file)
+
     def get_column(self, name: str) -> Column:
         """One column with its codes, if it has some."""
         return self._columns[name]

@@ -117,7 +117,7 @@ def fit_factor(held: HeldOutChances, law: OutcomeLaw) -> tuple[float, np.ndarray
     M comparisons that share items, whose effects they share then, tell no more than
     M / :func:`design_effect` independent ones.
     """
-    from scipy.optimize import minimize  # slow to import, and only wanted here
+    from scipy.optimize import minimize  # takes a tenth of a second, and predictions do without
 
     n_shifts = held.columns.shape[1]
     used = held.decided()

@@ -1,7 +1,6 @@
 """What a comparison has beside its items: effects of context, side and ties, with errors."""
 
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from pairscore.core.significance import z_and_p
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.judges import judge_labels
-from pairscore.effects.judges import Judges
+from pairscore.effects.judges import Judges, judges_sharpness
 from pairscore.errors import PairscoreError
 from pairscore.messages import Action, Setting
 
@@ -67,14 +66,6 @@ def scores_in_context(scores: np.ndarray, data: Comparisons, effects: Effects | 
     return delta
 
 
-def judges_sharpness(data: Comparisons, judges: Judges | None) -> np.ndarray:
-    """The slope of every comparison's judge; 1 for a judge not met before."""
-    if judges is None or data.judge is None:
-        return np.ones(len(data))
-    slope_of = dict(zip(judge_labels(judges.name), judges.slope.tolist(), strict=True))
-    return np.fromiter(map(slope_of.get, judge_labels(data.judge), repeat(1.0)), float, len(data))
-
-
 def effect_columns(
     data: Comparisons, effects: Effects | None, side_effect: float | None, slope: np.ndarray
 ) -> np.ndarray:
@@ -100,19 +91,6 @@ def effect_columns(
                 met = np.isin(own, sides)
                 columns[met, place] = own[met] == name
     return columns
-
-
-def slope_errors(data: Comparisons, judges: Judges | None) -> np.ndarray:
-    """Standard error of the slope of every comparison's judge, (M,).
-
-    A judge not met before differs from the average as judges do; without judges, the average judge
-    is meant.
-    """
-    if judges is None or data.judge is None:
-        return np.zeros(len(data))
-    error_of = dict(zip(judge_labels(judges.name), judges.std_error.tolist(), strict=True))
-    names = judge_labels(data.judge)
-    return np.fromiter(map(error_of.get, names, repeat(judges.spread)), float, len(data))
 
 
 def context_column(data: Comparisons, name: str) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The judges of some comparisons: how many there are, and whether they are enough for intervals."""
 
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,8 @@ import numpy as np
 from pairscore.core.normal_average import normal_grid
 from pairscore.core.significance import normal_width, z_and_p
 from pairscore.core.ties import OutcomeLaw
+from pairscore.data.comparisons import Comparisons
+from pairscore.data.judges import judge_labels
 from pairscore.display import first_few, plural
 
 # The share of wrong votes is a smooth function of the slope: worked out at some slopes, over some
@@ -114,3 +117,24 @@ def judge_table(
         wrong(slope - REACH * std_error),
         spread,
     )
+
+
+def judges_sharpness(data: Comparisons, judges: Judges | None) -> np.ndarray:
+    """The slope of every comparison's judge; 1 for a judge not met before."""
+    if judges is None or data.judge is None:
+        return np.ones(len(data))
+    slope_of = dict(zip(judge_labels(judges.name), judges.slope.tolist(), strict=True))
+    return np.fromiter(map(slope_of.get, judge_labels(data.judge), repeat(1.0)), float, len(data))
+
+
+def slope_errors(data: Comparisons, judges: Judges | None) -> np.ndarray:
+    """Standard error of the slope of every comparison's judge, (M,).
+
+    A judge not met before differs from the average as judges do; without judges, the average judge
+    is meant.
+    """
+    if judges is None or data.judge is None:
+        return np.zeros(len(data))
+    error_of = dict(zip(judge_labels(judges.name), judges.std_error.tolist(), strict=True))
+    names = judge_labels(data.judge)
+    return np.fromiter(map(error_of.get, names, repeat(judges.spread)), float, len(data))

@@ -1,13 +1,6 @@
 """The share of answers that are slips: as it was given, or as ``lapse_rate`` finds it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pairscore.estimators.estimate import Estimate
-    from pairscore.estimators.fit_data import FitData
-    from pairscore.estimators.settings import Settings
+from dataclasses import dataclass
 
 N_DRAWS = 499  # of answers without slips, for the p-value
 
@@ -44,17 +37,3 @@ class LapseRate:
 
 def _of_100(rate: float) -> str:
     return f"{100 * rate:.2g}"
-
-
-def fit_lapse(
-    data: "FitData", settings: "Settings", fit: "Callable[[Settings], Estimate]"
-) -> "Estimate":
-    """The fit with the lapse rate that the settings give, or with the likeliest.
-
-    ``fit`` makes an estimate of the same data with other settings.
-    """
-    if not settings.choose_lapse:
-        return replace(fit(settings), lapse=LapseRate(settings.link.lapse))
-    from pairscore.estimators.lapse_rate import fit_likeliest
-
-    return fit_likeliest(data, settings, fit)

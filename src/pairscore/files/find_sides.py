@@ -7,13 +7,13 @@ won, and whether it says who lost, is never inferred: it is asked for.
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from pairscore.data.column_roles import SIDES, VoteRoles, join_names
+from pairscore.data.column_roles import NAMED_ROLES, SIDES, VoteRoles, join_names
 from pairscore.data.find_ids import MATCH, choose_ids
 from pairscore.data.items import plain_id
 from pairscore.data.tables import Columns, is_missing
@@ -21,6 +21,7 @@ from pairscore.data.vote_layouts import LAYOUTS, NEEDED, NO_SIDES, SAY_WHICH, li
 from pairscore.data.votes import MOST_CODES, OUTCOME_OF_WORD
 from pairscore.display import first_few, plural
 from pairscore.errors import PairscoreError
+from pairscore.files.columns_to_read import VoteChoice
 from pairscore.messages import Piece, Setting, Text
 
 Pair = tuple[str, str]
@@ -418,3 +419,14 @@ def point_out_forms(votes: Columns, ids: np.ndarray | None, say: Callable[[Piece
             f"{plural(len(other), 'id')} of the comparisons matched with items that are written"
             f" with other forms of the same signs ({other[0][0]!r} is {other[0][1]!r})."
         )
+
+
+def with_sides(
+    votes: VoteChoice, found: FoundSides, shown: str, say: Callable[[Piece], None]
+) -> VoteChoice:
+    """The same columns with the two that were found as sides, which is said."""
+    left, right = found.pair
+    say(f"{shown!r}: left is {left!r}, right is {right!r}, by what is in the columns.")
+    named = {role: name for role, name in votes.roles.names.items() if role in NAMED_ROLES}
+    columns = replace(votes.columns, named={**named, "left": left, "right": right})
+    return VoteChoice(columns)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from pairscore.data.column_roles import VoteColumns, VoteRoles
-from pairscore.data.comparisons import Comparisons, items_of_votes
+from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, plain_id
 from pairscore.data.tables import Columns
+from pairscore.data.votes import items_of_votes
 from pairscore.errors import BadEntriesError
 from pairscore.files.bad_rows import all_faults, locate_faults
 from pairscore.files.choose_sheets import choose_sheets
@@ -25,9 +26,10 @@ from pairscore.files.find_sides import (
     as_texts,
     find_sides,
     unclear_columns,
+    with_sides,
 )
 from pairscore.files.source import Kept, table_kind
-from pairscore.files.study import point_out_rows, with_sides
+from pairscore.files.study import point_out_rows
 from pairscore.files.tables import (
     JoinedTables,
     OpenFiles,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.data.column_roles import NAMED_ROLES, VoteColumns, VoteRoles
+from pairscore.data.column_roles import VoteColumns, VoteRoles
 from pairscore.data.comparisons import Comparisons, without_incomplete_items
 from pairscore.data.find_ids import (
     FaultyIdsError,
@@ -38,13 +38,13 @@ from pairscore.files.columns_to_read import (
 from pairscore.files.comparisons import VoteRows, VoteRules
 from pairscore.files.find_sides import (
     ColumnsUnclearError,
-    FoundSides,
     Rows,
     Texts,
     as_texts,
     find_sides,
     id_columns,
     unclear_columns,
+    with_sides,
 )
 from pairscore.files.kinds_of_text import kinds_of_text, likely_id
 from pairscore.files.tables import (
@@ -422,17 +422,6 @@ class _Reader:
             if of_items and others[0][0] == of_items:
                 remedy = "give the items first: " + Setting("sheet", [others[0][2], sheet])
             raise PairscoreError(f"{items!r} has the comparisons, and {votes!r} the items", remedy)
-
-
-def with_sides(
-    votes: VoteChoice, found: FoundSides, shown: str, say: Callable[[Piece], None]
-) -> VoteChoice:
-    """The same columns with the two that were found as sides, which is said."""
-    left, right = found.pair
-    say(f"{shown!r}: left is {left!r}, right is {right!r}, by what is in the columns.")
-    named = {role: name for role, name in votes.roles.names.items() if role in NAMED_ROLES}
-    columns = replace(votes.columns, named={**named, "left": left, "right": right})
-    return VoteChoice(columns)
 
 
 def has_zeros_in_front(names: np.ndarray) -> bool:

@@ -8,7 +8,7 @@ Start with ``fit_comparisons``: from comparisons and settings to a ``Fit``, with
     fit_input         what is given to fit
     update            more votes for a fit
     odd_data          what is odd about comparisons, and is said
-    undetermined      the features and the side that comparisons do not determine, and what is said
+    feature_notes     what is said of features, and of a side, that comparisons do not determine
     provenance        versions, fingerprint and command of a fit
     open_directions   what the comparisons leave open, and the groups of items that follow
     categories        levels of categories, as they are shown

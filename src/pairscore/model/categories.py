@@ -18,11 +18,10 @@ from functools import cached_property
 
 import numpy as np
 
-from pairscore.core.whitening import OPEN_SHARE
 from pairscore.data.recipe import Recipe, recipe_of
 from pairscore.display import first_few
 from pairscore.model.fit import Fit
-from pairscore.model.open_directions import is_open
+from pairscore.model.open_directions import connected_sets, is_open
 from pairscore.model.predict import contrast_errors
 
 
@@ -224,20 +223,3 @@ def _centred_term(
         reference=recipe.reference.get(category, ""),
         is_product=name != category,
     )
-
-
-def connected_sets(fit: Fit, rows: np.ndarray) -> np.ndarray:
-    """Numbers of sets (k) of contrasts ``rows`` (k x d): within a set, differences are determined.
-
-    The difference of two rows is determined if they are alike along all open directions.
-    """
-    along = rows @ fit.open.directions
-    reach = OPEN_SHARE * (1 + 2 * np.linalg.norm(rows / fit.features.unit, axis=1))
-    number = np.full(len(rows), -1)
-    for first in range(len(rows)):
-        if number[first] >= 0:
-            continue
-        left = np.flatnonzero(number < 0)
-        gap = np.abs(along[left] - along[first]).max(axis=1, initial=0.0)
-        number[left[gap <= np.maximum(reach[left], reach[first])]] = number.max() + 1
-    return number

@@ -271,7 +271,7 @@ def contrast_of(fit: Fit, weights: Mapping[str, float], level: float) -> Contras
 def joint_test_of(fit: Fit, names: tuple[str, ...]) -> JointTest:
     """Wald's test that the named coefficients, effects of comparisons or levels are zero."""
     if not fit.n_features:
-        found = _abilities(fit, names)
+        found = _abilities(fit, list(names))
         if found is not None:
             return _equal_abilities(fit, names, *found)
     coefficients = shown_coefficients(fit)
@@ -306,10 +306,31 @@ def _no_joint_test(names: Iterable[Any], reason: str) -> JointTest:
     )
 
 
-def _abilities(fit: Fit, names: Iterable[Any]) -> tuple[np.ndarray, np.ndarray] | None:
-    from pairscore.effects.shared_variance import named_abilities
+def _abilities(fit: Fit, names: list[Any]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Abilities (k) of the items of these ids, and their covariance (k x k); None if none is one.
 
-    return named_abilities(fit, list(names))
+    Of a fit without features, in which an item goes before an effect of the same name.
+    """
+    if fit.item_effects is None or not names:
+        return None
+    from pairscore.effects.item_covariance import own_variance, shared_variance
+
+    ids = read_names(names).ids
+    known = fit.item_effects.known(ids, np.empty(0))
+    if not np.any(known.row >= 0):
+        return None
+    if np.any(known.row < 0):
+        other = names[int(np.argmin(known.row))]
+        raise PairscoreError(
+            f"the fit has no item {other!r}, and has others that were named; ask for items alone."
+        )
+    first, second = (one.ravel() for one in np.meshgrid(known.row, known.row))
+    shared = shared_variance(fit.item_effects, first, second)
+    variance = fit.item_effects.std_error[first] ** 2
+    if fit.item_effects.components is not None:
+        variance = own_variance(fit.item_effects, first)
+    own = np.where(first == second, variance, shared)
+    return known.effect, own.reshape(len(names), len(names))
 
 
 def _components(fit: Fit, names: Iterable[Any]) -> np.ndarray:
@@ -378,7 +399,7 @@ def _weighted_sum(fit: Fit, weights: Mapping[str, float]) -> tuple[float, float,
     zero = f"the contrast {what} is zero whatever the coefficients are; give other weights."
     if not each.any():
         raise PairscoreError(zero)
-    abilities = None if fit.n_features else _abilities(fit, weights)
+    abilities = None if fit.n_features else _abilities(fit, list(weights))
     if abilities is not None:
         values, covariance = abilities
         if abs(each.sum()) > ROUNDED * np.abs(each).sum():

@@ -1,5 +1,7 @@
 """From checked comparisons and settings to a fit: functions, without scikit-learn."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -12,6 +14,7 @@ from pairscore.core.threads import one_blas_thread
 from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.effects.item_effects import ItemEffectsTest
+from pairscore.effects.judges import judges_sharpness
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.agreement import agreement_of, differences_along
 from pairscore.estimators.checks import (
@@ -23,7 +26,7 @@ from pairscore.estimators.checks import (
 from pairscore.estimators.estimate import Estimate, Note
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.information_criteria import likelihood_of
-from pairscore.estimators.lapse import fit_lapse
+from pairscore.estimators.lapse import LapseRate
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.new_items import (
     NewItems,
@@ -36,6 +39,7 @@ from pairscore.estimators.settings import Settings
 from pairscore.estimators.smooth_ridge import choose_smooth_ridge, refuse_no_ridge, weights_of
 from pairscore.estimators.table_data import TableData
 from pairscore.messages import Setting
+from pairscore.model.feature_notes import feature_notes, side_notes
 from pairscore.model.fit import Fit
 from pairscore.model.inference import (
     allow_for_judges,
@@ -54,7 +58,6 @@ from pairscore.model.open_directions import (
 )
 from pairscore.model.predict import fitted_scores, item_scores
 from pairscore.model.provenance import record_of
-from pairscore.model.undetermined import feature_notes, side_notes
 from pairscore.parallel import ALONE, Workers
 
 if TYPE_CHECKING:
@@ -72,7 +75,7 @@ def fit_comparisons(
     has_items: bool = True,
     item_groups: np.ndarray | None = None,
     start: Fit | None = None,
-    ridge: "RidgeCurve | None" = None,
+    ridge: RidgeCurve | None = None,
     workers: Workers = ALONE,
 ) -> tuple[Fit, list[Note]]:
     """Fit ``data`` as ``settings`` say.
@@ -147,9 +150,9 @@ def settings_of_data(
     fit_data: TableData,
     settings: Settings,
     item_groups: np.ndarray | None,
-    ridge: "RidgeCurve | None",
+    ridge: RidgeCurve | None,
     workers: Workers,
-) -> "tuple[Settings, RidgeCurve | None, list[Note]]":
+) -> tuple[Settings, RidgeCurve | None, list[Note]]:
     """Settings that the data allow, with the ridge that was chosen, and what to say of these."""
     data = fit_data.comparisons
     has_items = fit_data.has_items
@@ -170,6 +173,18 @@ def settings_of_data(
         settings = replace(settings, l2=ridge.chosen, ridge_weights=weights)
         notes = notes + ridge.notes
     return settings, ridge, notes
+
+
+def fit_lapse(data: FitData, settings: Settings, fit: Callable[[Settings], Estimate]) -> Estimate:
+    """The fit with the lapse rate that the settings give, or with the likeliest.
+
+    ``fit`` makes an estimate of the same data with other settings.
+    """
+    if not settings.choose_lapse:
+        return replace(fit(settings), lapse=LapseRate(settings.link.lapse))
+    from pairscore.estimators.lapse_rate import fit_likeliest
+
+    return fit_likeliest(data, settings, fit)
 
 
 def estimate(data: TableData, settings: Settings) -> Estimate:
@@ -193,8 +208,6 @@ def _new_items(data: TableData, result: Estimate) -> NewItems | None:
     law = OutcomeLaw(TieRule(settings.ties, settings.link), result.effects.tie_parameter)
     sharpness = np.ones(len(data.comparisons))
     if result.effects.judges is not None:
-        from pairscore.effects.comparison_effects import judges_sharpness
-
         sharpness = judges_sharpness(data.comparisons, result.effects.judges)
     return expect_of_new_items(data, law, result, sharpness)
 
@@ -294,7 +307,7 @@ def keep_estimate(
     )
 
 
-def _keep(fit_data: TableData, result: Estimate, ridge: "RidgeCurve | None") -> Fit:
+def _keep(fit_data: TableData, result: Estimate, ridge: RidgeCurve | None) -> Fit:
     """All that a model keeps of an estimate in memory, and of how its ridge was chosen."""
     data = fit_data.comparisons
     compared = fit_data.compared

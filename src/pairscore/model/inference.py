@@ -1,5 +1,7 @@
 """Inference: which kind of intervals a fit has, and for which items and judges they hold."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +27,7 @@ KINDS = {
 ITEM_ROBUST = (KINDS["items"], KINDS["items+judges"])
 
 
-def allow_for_judges(data: "Comparisons", settings: Settings) -> Settings:
+def allow_for_judges(data: Comparisons, settings: Settings) -> Settings:
     """Settings whose intervals allow for other judges, if that is left to the data and they can."""
     if settings.inference != "auto":
         return settings
@@ -37,7 +39,7 @@ def allow_for_judges(data: "Comparisons", settings: Settings) -> Settings:
     return replace(settings, inference=kind)
 
 
-def judge_facts(fit_data: "TableData", result: "Estimate") -> dict[str, Any]:
+def judge_facts(fit_data: TableData, result: Estimate) -> dict[str, Any]:
     """For which judges intervals hold, and whether they differ in taste.
 
     Nothing where the data do not say who judged, or nobody asks for intervals.
@@ -75,7 +77,7 @@ def judge_facts(fit_data: "TableData", result: "Estimate") -> dict[str, Any]:
     return {"interval_scope": scope, "judge_tastes": tastes}
 
 
-def choose_inference(data: Any, settings: Settings) -> "tuple[str | None, list[Note]]":
+def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[Note]]:
     """Item-robust intervals need items, and more of them than parameters.
 
     Those that are left to the data are item-robust, where it is not known who judged.
@@ -102,7 +104,7 @@ def choose_inference(data: Any, settings: Settings) -> "tuple[str | None, list[N
     return wanted, []
 
 
-def classical_abilities(settings: Settings) -> "tuple[Settings, list[Note]]":
+def classical_abilities(settings: Settings) -> tuple[Settings, list[Note]]:
     """Settings of a fit with a parameter for every item, whose intervals are the classical ones."""
     if settings.inference in (None, "model"):
         return settings, []

@@ -203,3 +203,20 @@ def is_open(fit: Fit, rows: np.ndarray) -> np.ndarray:
     """Mask of the contrasts (k x d) that the comparisons leave open, whatever their unit."""
     size = np.linalg.norm(rows / fit.features.unit, axis=1, keepdims=True)
     return fit.undetermined_contrasts(rows / np.where(size > 0, size, 1.0))
+
+
+def connected_sets(fit: Fit, rows: np.ndarray) -> np.ndarray:
+    """Numbers of sets (k) of contrasts ``rows`` (k x d): within a set, differences are determined.
+
+    The difference of two rows is determined if they are alike along all open directions.
+    """
+    along = rows @ fit.open.directions
+    reach = OPEN_SHARE * (1 + 2 * np.linalg.norm(rows / fit.features.unit, axis=1))
+    number = np.full(len(rows), -1)
+    for first in range(len(rows)):
+        if number[first] >= 0:
+            continue
+        left = np.flatnonzero(number < 0)
+        gap = np.abs(along[left] - along[first]).max(axis=1, initial=0.0)
+        number[left[gap <= np.maximum(reach[left], reach[first])]] = number.max() + 1
+    return number

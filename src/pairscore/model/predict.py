@@ -12,6 +12,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.effects.calibration import Calibration
 from pairscore.effects.item_effects import ItemEffects, KnownItems
+from pairscore.effects.judges import judges_sharpness, slope_errors
 from pairscore.model.fit import Fit
 from pairscore.model.item_lookup import known_items, refuse_unknown_abilities
 
@@ -97,8 +98,6 @@ def score_differences(fit: Fit, data: Comparisons) -> np.ndarray:
 
 def difference_spread(fit: Fit, data: Comparisons) -> np.ndarray:
     """Standard deviation of what is not known of each score difference with item effects, (M,)."""
-    from pairscore.effects.comparison_effects import judges_sharpness
-
     known = known_items(fit, data.items)
     if fit.item_effects is None or known is None:
         return np.zeros(len(data))
@@ -116,7 +115,7 @@ def effect_difference_variance(
     The difference of two normal effects has the sum of their variances, less twice what they share:
     two items that met are known better against each other than each by itself.
     """
-    from pairscore.effects.shared_variance import difference_variance, shared_variance
+    from pairscore.effects.item_covariance import difference_variance, shared_variance
 
     if effects.components is not None:
         return difference_variance(effects, first.row, second.row)
@@ -139,9 +138,7 @@ def score_intervals(fit: Fit, data: Comparisons, width: float) -> tuple[np.ndarr
         return low, high
     from pairscore.effects.comparison_effects import (
         effect_columns,
-        judges_sharpness,
         scores_in_context,
-        slope_errors,
     )
 
     known = known_items(fit, data.items)
@@ -269,7 +266,7 @@ def context_of_new_items(fit: Fit, data: Comparisons) -> np.ndarray:
     calibration = calibration_of(fit)
     if calibration is None or not any(calibration.shift):
         return np.zeros(len(data))
-    from pairscore.effects.comparison_effects import context_column, judges_sharpness
+    from pairscore.effects.comparison_effects import context_column
 
     columns = [context_column(data, name) for name in fit.settings.context]
     if fit.settings.side_effect:

@@ -39,11 +39,11 @@ from pairscore.estimators.pair_sums import Meat
 from pairscore.estimators.ridge import ridge_is_weak
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.messages import Setting
+from pairscore.model.feature_notes import feature_notes, side_notes
 from pairscore.model.fit_comparisons import fit_of, without_decisions
 from pairscore.model.inference import choose_inference
 from pairscore.model.provenance import record_of
 from pairscore.model.regression import RankRegression
-from pairscore.model.undetermined import feature_notes, side_notes
 from pairscore.streaming.rounds import ClosedFormRound, LikelihoodRound, Point, RoundSums
 from pairscore.streaming.scale_sums import (
     PAIR_SCALES,
