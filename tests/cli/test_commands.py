@@ -268,6 +268,7 @@ def test_to_fit_rank_and_update_takes_only_what_they_use():
     assert not modules & {"sklearn", "matplotlib", "jinja2", "pandas", "polars", "pyarrow"}
     assert not modules & {"scipy.stats", "scipy.interpolate", "xml.sax", "urllib.request"}
     assert {name for name in modules if name.startswith("pairscore.effects")} <= KEPT_OF_EFFECTS
+    assert "scipy.sparse.csgraph" not in modules
     chosen = {"ridge_choice", "lapse_rate", "closed_form"}  # only where somebody asks for them
     assert not modules & {f"pairscore.estimators.{name}" for name in chosen}
     assert "Rank regression" in printed

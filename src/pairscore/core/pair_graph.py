@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from pairscore.core.amounts import total_of
 from pairscore.core.kernels_numpy import refuse_outside
@@ -132,6 +131,8 @@ class Pairs:
             (np.ones(len(self.high), dtype=np.int8), self.high, self.start),
             shape=(self.n_items, self.n_items),
         )
+        from scipy.sparse.csgraph import connected_components
+
         return connected_components(links, directed=False)[1]
 
     @cached_property

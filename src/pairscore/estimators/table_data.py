@@ -166,10 +166,12 @@ class TableData:
 
         No comparison adds a difference that is not a sum of these.
         """
+        from scipy.sparse.csgraph import connected_components
+
         n, used = len(self.X), np.flatnonzero(self.pairs.number > 0)
         ends = self.pairs.low[used], self.pairs.high[used]
         graph = sparse.coo_array((np.ones(len(used)), ends), shape=(n, n))
-        return n - int(sparse.csgraph.connected_components(graph, directed=False)[0])
+        return n - int(connected_components(graph, directed=False)[0])
 
     @property
     def n_groups(self) -> int:
