@@ -69,7 +69,11 @@ from pairscore.estimators.estimate import (
     Note,
 )
 from pairscore.estimators.lapse_rate import difference_of_decided
-from pairscore.estimators.likelihood import fit_likelihood, not_maximised
+from pairscore.estimators.likelihood import (
+    NO_SCALE_BESIDE_SLIPS,
+    fit_likelihood,
+    not_maximised,
+)
 from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.separation import SIDE, TIE, Recession, separation_note
@@ -242,7 +246,8 @@ def _fit_with_ridge(data: TableData, prepared: PreparedFit, settings: Settings) 
     settings = replace(settings, l2=curve.chosen)
     given = replace(settings, choose_l2=False)
     joint = _start_joint_fit(data, prepare_fit(data, given), given).finish()
-    folds = folds_at_ridge(folds, data, ridge_of(start.post, data), curve.chosen)
+    before = ridge_of(start.post, data, settings)
+    folds = folds_at_ridge(folds, data, settings, before)
     if folds is None:
         folds = fit_without_folds(joint.post, data)
     return FitWithRidge(joint, settings, curve, folds)
@@ -265,7 +270,7 @@ class JointStart(NamedTuple):
 def _start_joint_fit(data: TableData, prepared: PreparedFit, settings: Settings) -> JointStart:
     """Theta, effects of items by their law, and slopes of judges."""
     start = prepared.first_theta()
-    if prepared.only_features:
+    if prepared.only_features and NO_SCALE_BESIDE_SLIPS not in prepared.plain.notes:
         top = maximum_at(prepared.rows, start)
         held = HeldMaximum(prepared, top, top, None)
     else:
@@ -368,6 +373,8 @@ def _separation_notes(data: TableData, joint: JointFit, recession: Recession | N
     """Those of the fit of the pairs, and which parameters have no finite size."""
     prepared = joint.prepared
     notes = list(prepared.plain.notes)
+    if joint.held.beside_slips and NO_SCALE_BESIDE_SLIPS not in notes:
+        notes = [NO_SCALE_BESIDE_SLIPS, *notes]
     if recession is None or not recession.touched.any():
         return notes
     words = {("side", "left"): SIDE, ("tie", "tie"): TIE}
