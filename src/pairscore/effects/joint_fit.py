@@ -74,6 +74,7 @@ from pairscore.estimators.likelihood import (
     fit_likelihood,
     not_maximised,
 )
+from pairscore.estimators.likelihood_solvers import RUNAWAY
 from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.separation import SIDE, TIE, Recession, separation_note
@@ -85,6 +86,7 @@ from pairscore.messages import Setting
 # hundredth; a study that takes more than ROUNDS swings for ever, and a note says so.
 CLOSE = 0.001
 ROUNDS = 40
+LEAST_DOUBT = 1e-6  # chance of the other outcome but for slips, below which it tells of nothing
 NOT_SHRUNK = FewItemsWarning(
     "how far items differ cannot be estimated here, so that abilities are plain, and not shrunk"
 )
@@ -92,6 +94,11 @@ ALL_OPEN = UnbeatenItemsWarning(
     "the comparisons of the other items do not determine the effects of side, context or ties, so"
     " that a ridge holds all abilities, and all their intervals are open",
     "fit without these effects",
+)
+NO_ABILITY_BESIDE_SLIPS = SeparationWarning(
+    "slips explain every comparison that contradicts the abilities of some items, so that these"
+    " have no finite size; a ridge holds all abilities",
+    ["use a smaller " + Setting("lapse"), "add comparisons"],
 )
 
 
@@ -347,7 +354,23 @@ def _fit_abilities(data: TableData, settings: Settings) -> Estimate:
     prepared = prepare_fit(data, settings)
     if not settings.ridge:
         refuse_context_of_items(prepared.rows, prepared.names)
-    return _estimate(data, settings, _fit_jointly(data, prepared, settings))
+    joint = _fit_jointly(data, prepared, settings)
+    if settings.ridge > 0 or settings.link.lapse == 0 or not _abilities_run_away(joint.post):
+        return _estimate(data, settings, joint)
+    held = replace(settings, l2=SEPARATION_L2 * data.weight_unit)
+    fit = _estimate(data, held, _fit_jointly(data, prepare_fit(data, held), held))
+    return replace(fit, settings=settings, notes=[NO_ABILITY_BESIDE_SLIPS, *fit.notes])
+
+
+def _abilities_run_away(post: Posterior) -> bool:
+    """Whether all comparisons of some item are sure but for slips, or abilities are far apart."""
+    rows, size = post.rows, np.abs(post.eta)
+    least = np.full(len(rows.X), np.inf)
+    for side in (rows.left, rows.right):
+        np.minimum.at(least, side, size)
+    doubt = rows.rule.link.plain.cdf(-least[rows.compared])
+    apart = float(np.ptp(post.effect[rows.compared]))
+    return bool(np.any(doubt < LEAST_DOUBT)) or not apart < RUNAWAY
 
 
 def _context_of_items(
