@@ -4,11 +4,10 @@ import gc
 import signal
 import sys
 from contextlib import suppress
-from importlib import import_module
 from typing import Any
 
 # that were made since garbage was last looked for: in the modules of a command there is none
-MANY_OBJECTS = 100_000
+MANY_OBJECTS = 200_000
 
 
 class KeptModules:
@@ -16,16 +15,13 @@ class KeptModules:
 
     An interpreter that ends looks for garbage among all objects and frees it, one by one, which
     took a fifth of a small fit. What is frozen is left to the system. Tables are not: DuckDB
-    complains where they are not freed, so modules are frozen just before the first is opened, with
-    those of SciPy that all who read tables need.
+    complains where they are not freed, so modules are frozen just before the first is opened.
     """
 
     @staticmethod
     def find_spec(name: str, path: Any, target: Any = None) -> None:
         """Find nothing; only look which module is asked for."""
         if name == "pairscore.files.tables":
-            import_module("scipy.sparse.csgraph")
-            import_module("scipy.special")
             keep_all()
 
 

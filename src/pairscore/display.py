@@ -6,7 +6,7 @@ Nothing here imports NumPy, so that commands which only print help stay fast.
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from math import floor, isfinite, log10
+from math import floor, isfinite, isinf, isnan, log10
 from string import Formatter
 from typing import Any
 
@@ -25,6 +25,24 @@ def first_few(things: Iterable[object], limit: int = 5) -> str:
     things = list(things)
     text = ", ".join(str(thing) for thing in things[:limit])
     return text if len(things) <= limit else f"{text} and {len(things) - limit} more"
+
+
+def number_in_words(value: float, style: str = ".4g") -> str:
+    """A number that may be unknown."""
+    return "unknown" if isnan(value) else format(value, style).rstrip(".")
+
+
+def interval_in_words(low: float, high: float, style: str = ".4g") -> str:
+    """An interval that may be unknown, or open at one end or both."""
+    if isnan(low) or isnan(high):
+        return "unknown"
+    if isinf(low) and isinf(high):
+        return "none"
+    if isinf(high):
+        return f"{number_in_words(low, style)} or more"
+    if isinf(low):
+        return f"{number_in_words(high, style)} or less"
+    return f"[{number_in_words(low, style)}, {number_in_words(high, style)}]"
 
 
 def word_list(names: list[str]) -> str:

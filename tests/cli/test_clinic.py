@@ -191,8 +191,8 @@ def test_items_that_are_not_scored_are_listed_once_with_one_line_on_each_kind_of
         "  'n5': line 6, column 'id': an id of several items: 'n5'",
         "  'n5': line 7, column 'id': an id of several items: 'n5'",
         "  'n6': line 8, column 'a': missing: ''",
-        'Note: not a number: if they mean that a value is missing, give na = ["<5"] in a study'
-        " file.",
+        'Note: not a number: if they mean that a value is missing, give na = ["<5"] below [format]'
+        " of a study file (.toml) that is given in place of the tables.",
         "Note: a level that the fit did not know: fit again with such items (known levels: 'x',"
         " 'y', 'z').",
         "Note: missing: fill them in.",

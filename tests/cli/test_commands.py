@@ -243,6 +243,12 @@ KEPT_OF_EFFECTS = {
         for name in ("calibration", "comparison_effects", "item_effects", "judges")
     ),
 }
+# what a model may keep of an estimate, and what its settings mean
+KEPT_OF_ESTIMATORS = {
+    "pairscore.estimators",
+    *(f"pairscore.estimators.{name}" for name in ("information_criteria", "lapse")),
+    *(f"pairscore.estimators.{name}" for name in ("ridge", "settings")),
+}
 
 
 @pytest.mark.usefixtures("study")
@@ -260,9 +266,23 @@ def test_to_fit_rank_and_update_takes_only_what_they_use():
     )
     assert "numpy" in modules
     assert not modules & {"sklearn", "matplotlib", "jinja2", "pandas", "polars", "pyarrow"}
-    assert not modules & {"scipy.stats", "xml.sax", "urllib.request"}
+    assert not modules & {"scipy.stats", "scipy.interpolate", "xml.sax", "urllib.request"}
     assert {name for name in modules if name.startswith("pairscore.effects")} <= KEPT_OF_EFFECTS
+    chosen = {"ridge_choice", "lapse_rate", "closed_form"}  # only where somebody asks for them
+    assert not modules & {f"pairscore.estimators.{name}" for name in chosen}
     assert "Rank regression" in printed
+
+
+@pytest.mark.usefixtures("study")
+def test_to_rank_takes_nothing_that_fits():
+    """Of SciPy the special functions alone; its linear algebra takes longer than a ranking."""
+    run("fit items.csv votes.csv -o m.npz")
+    modules, printed = modules_after("rank m.npz items.csv")
+    of_scipy = {"linalg", "sparse", "optimize", "interpolate", "spatial"}
+    assert not modules & {f"scipy.{name}" for name in of_scipy}
+    for room, kept in (("effects", KEPT_OF_EFFECTS), ("estimators", KEPT_OF_ESTIMATORS)):
+        assert {name for name in modules if name.startswith(f"pairscore.{room}")} <= kept
+    assert "score" in printed
 
 
 def test_to_plan_takes_neither_tables_nor_models():

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pairscore import Comparisons, PairscoreError, RankRegression, compare, plots, residuals
-from pairscore.data.comparisons import items_of_votes
-from pairscore.data.votes import Votes
+from pairscore.data.votes import Votes, items_of_votes
 
 pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
 

@@ -10,7 +10,7 @@ from pairscore.core.pair_graph import aggregate_pairs
 from pairscore.core.ties import OutcomeLaw, TieRule
 from pairscore.effects.design import prepare_fit
 from pairscore.effects.expectation_propagation import propagate, start_posterior
-from pairscore.effects.rows_maximum import maximise_rows
+from pairscore.effects.maximum import maximise_rows
 from pairscore.estimators.table_data import TableData
 
 BETA = np.array([1.0, -0.5, 0.7])

@@ -13,7 +13,7 @@ from pairscore.effects.context import (
     project_on_items,
     relation_to_items,
 )
-from pairscore.effects.rows_maximum import maximise_rows
+from pairscore.effects.maximum import maximise_rows
 from tests.effects.rows import make_rows, random_pairs
 from tests.limits import CHANCE
 from tests.report.conftest import page_in_words

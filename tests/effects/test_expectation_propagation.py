@@ -24,7 +24,7 @@ from pairscore.effects.expectation_propagation import (
 )
 from pairscore.effects.item_covariance import posterior_covariance
 from pairscore.effects.joint_fit import scale_of_decided_rows
-from pairscore.effects.rows_maximum import maximise_rows
+from pairscore.effects.maximum import maximise_rows
 from tests.effects.rows import draw_rows, make_rows
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)

@@ -15,7 +15,7 @@ from pairscore.effects.item_variance import (
     fit_item_variance,
     variance_interval,
 )
-from pairscore.effects.rows_maximum import maximise_rows
+from pairscore.effects.maximum import maximise_rows
 from tests.effects.joint_study import draw_study
 from tests.effects.rows import draw_rows
 from tests.effects.simulators import draw

@@ -11,7 +11,7 @@ from pairscore import RankRegression, load
 from pairscore.core.links import Logit, Probit
 from pairscore.core.ties import TieRule
 from pairscore.effects.graph_of_wins import one_apart
-from pairscore.effects.held_maximum import rows_at_maximum
+from pairscore.effects.separated_maximum import rows_at_maximum
 from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning
 from tests import dense
 from tests.estimators.test_hard_data import SIZES, hard

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from pairscore import RankRegression
-from pairscore.effects.rows_maximum import maximise_rows
+from pairscore.effects.maximum import maximise_rows
 from pairscore.effects.variance_score import variance_score
 from tests.effects.rows import draw_rows, make_rows
 from tests.limits import CHANCE

@@ -41,6 +41,27 @@ def test_row_groups_are_partitions_with_their_own_rows(tmp_path):
     assert 300 in starts
 
 
+def test_a_parquet_file_is_opened_once_for_its_partitions_and_once_for_the_rows_of_each(
+    tmp_path, monkeypatch
+):
+    parquet.write_table(TABLE, tmp_path / "votes.parquet", row_group_size=100)
+    opened = []
+
+    class Counted(parquet.ParquetFile):
+        def __init__(self, source, **settings):
+            opened.append(source)
+            super().__init__(source, **settings)
+
+    monkeypatch.setattr(parquet, "ParquetFile", Counted)
+    parts = partitions(tmp_path / "votes.parquet", partition_rows=500)
+    assert [part.column_names() for part in parts] == [["left", "right", "winner"]] * 2
+    assert opened == [str(tmp_path / "votes.parquet")]
+    for part in parts:
+        batches = [batch for _, batch in part.read(["winner", "left"], ["winner"])]
+        assert [pa.types.is_dictionary(kind) for kind in batches[0].schema.types] == [True, False]
+    assert len(opened) == 3
+
+
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz", "jsonl"])
 def test_text_files_are_read_as_their_names_say(suffix, tmp_path):
     path = tmp_path / f"votes.{suffix}"

@@ -775,6 +775,8 @@ LAST = {  # by array: what its last entry becomes, and what is said of it
 ENTRIES = {  # by place in the header: what it becomes, and what is said of it
     ("fitted", "n_items_"): (-4, "'n_items' is not from 0 to"),
     ("fitted", "agreement_"): ("high", "'agreement' is of another kind"),
+    ("fitted", "pairing_"): (5, "'pairing' is of another kind"),
+    ("fitted", "ridge_curve_"): ({"l2": [1.0]}, "'ridge_curve' is of another kind"),
     ("fitted", "record_", "reading"): ({"na": 5}, "'na' is of another kind"),
     ("settings", "ties"): ("coin", "'ties' has a value that no fit has"),
     ("settings", "side_effect"): (3, "'side_effect' has a value that no fit has"),

@@ -1,6 +1,7 @@
 """The commands that make a model: ``fit``, from memory or from a stream, and ``update``."""
 
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -216,6 +217,13 @@ def fit_tables(
     if given["stream"] or in_parts:
         return write_stream(items, comparisons, output, page, as_json, keep_data, given, in_parts)
     refuse_only_in_parts()
+    import numpy as np
+
+    from pairscore.estimators.settings import DEFAULTS, Wording, check_settings
+    from pairscore.model.file import ModelFile
+
+    # before tables are opened: modules of then need not be freed, object by object, at the end
+    import_module("pairscore.model.fit_comparisons")
     alone = is_alone(items, comparisons, given)
     comparisons = () if alone else second_table(items, comparisons)
     for path in (output, page):
@@ -224,10 +232,6 @@ def fit_tables(
         raise PairscoreError("--report writes a second file; give -o and --report a file each.")
     if given["use"] and not given["auto"]:
         raise PairscoreError("--for says what --auto chooses for; add --auto, or leave --for out.")
-    import numpy as np
-
-    from pairscore.estimators.settings import DEFAULTS, Wording, check_settings
-    from pairscore.model.file import ModelFile
 
     params = DEFAULTS | model_settings(given)
     wording = Wording().with_words(**wording_settings(given))
@@ -329,6 +333,8 @@ def show_unused_answers(study: Any, params: dict[str, Any], auto: bool) -> None:
         )
     if params["ties"] == "half" and not auto and (votes.outcome == 0).any():
         show_note("ties count as half wins; --ties davidson estimates how likely a tie is.")
+    if not study.unused:
+        return
     from pairscore.planning.judging_sheets import is_of_sheet
 
     if unused := [name for name in study.unused if not is_of_sheet(name, study.unused)]:

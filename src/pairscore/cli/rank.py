@@ -31,7 +31,7 @@ from pairscore.cli.options import (
 from pairscore.cli.outputs import refuse_output, show_written
 from pairscore.cli.printing import show_json, show_note, show_text
 from pairscore.cli.progress import stage, with_progress
-from pairscore.display import plural
+from pairscore.display import interval_in_words, plural
 from pairscore.errors import NO_NUMBER, BadEntriesError, PairscoreError, Worded
 from pairscore.files.source import Unsaid
 from pairscore.messages import Message, Piece, join
@@ -165,7 +165,6 @@ def ranking_text(ranking: dict[str, Any], fit: Any, scale: str, id_name: str = "
     """The first items of a ranking as a table for the screen; ``id_name`` is the user's word."""
     from pairscore.display import same_digits, text_table
     from pairscore.model.score_scales import scale_of
-    from pairscore.model.summary import interval_in_words
     from pairscore.records import row_records
 
     def cells(row: dict[str, Any]) -> tuple[Any, ...]:

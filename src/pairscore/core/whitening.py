@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import lapack
 
 # smallest eigenvalue, relative to the largest in standardised features, that counts as a direction
 TOLERANCE = 1e-12
@@ -55,6 +54,8 @@ def whitening_basis(scatter: np.ndarray, sd: np.ndarray, size: float = 0.0) -> B
     difference, in these units: where all items that met are alike, the whole scatter is what
     rounding left of it.
     """
+    from scipy.linalg import lapack  # a model that is only read does without
+
     live = sd > 0
     unit = np.where(live, sd, 1.0)
     if not len(sd):

@@ -15,9 +15,15 @@ from pairscore.data.find_ids import find_id_column, found_note, id_settings, nam
 from pairscore.data.folds import number_groups
 from pairscore.data.items import Items, read_items, refuse_non_finite
 from pairscore.data.recipe import Recipe, read_with_gaps, read_with_settings
-from pairscore.data.tables import ID_COLUMN, Columns, as_frame, backend_of, column_of, to_array
-from pairscore.data.vote_layouts import compared_in
-from pairscore.data.votes import OUTCOMES, Votes, blank, check_amounts, check_columns, read_votes
+from pairscore.data.tables import ID_COLUMN, Columns, as_frame, to_array
+from pairscore.data.votes import (
+    OUTCOMES,
+    Votes,
+    check_amounts,
+    check_columns,
+    items_of_votes,
+    read_votes,
+)
 from pairscore.display import first_rows, plural
 from pairscore.errors import PairscoreError, warn_caller
 from pairscore.messages import Action, Setting
@@ -412,27 +418,6 @@ def without_incomplete_items(
         votes = replace(votes, item_groups=votes.item_groups[complete])
     left = Items(values[complete], recipe.names, ids[complete], items.backend)
     return left, votes, recipe, complete
-
-
-def items_of_votes(votes: Any) -> Items:
-    """The items that are compared, without features, in the order of their ids.
-
-    Of votes by row number (an integer array, winner first): all rows up to the last.
-    """
-    frame = None if isinstance(votes, Votes) else as_frame(votes)
-    if frame is None:
-        by_row = isinstance(votes, Votes)
-        rows = (
-            np.append(votes.left, votes.right) if by_row else to_array(votes, "the comparisons are")
-        )
-        n = 1 + int(rows.max()) if rows.dtype.kind in "iu" and rows.size else 0
-        return Items(np.empty((n, 0)), (), np.arange(n))
-    columns = [column_of(frame, name).values for name in compared_in(frame.columns) or ()]
-    columns = [(np.unique(c) if c.dtype.kind in "iu" else c).tolist() for c in columns]
-    seen = {name for name in set().union(*columns) if not blank(name)}
-    numeric = all(isinstance(name, int) for name in seen)
-    ids = np.array(sorted(seen, key=None if numeric else str))
-    return Items(np.empty((len(ids), 0)), (), ids, backend_of(frame))
 
 
 def _found_id(items: Any, votes: Any, settings: Mapping[str, Any]) -> str | None:

@@ -15,7 +15,6 @@ straight.
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from pairscore.display import plural
 from pairscore.errors import PairscoreError
@@ -74,6 +73,8 @@ def check_knots(knots: Sequence[float], name: str) -> tuple[float, ...]:
 
 def bends(values: np.ndarray, knots: Sequence[float]) -> np.ndarray:
     """The bends of a column (N) with K knots, (N x K - 2); NaN where a value is missing."""
+    from scipy.interpolate import CubicSpline  # slow to import, and only wanted here
+
     first, reach = knots[0], knots[-1] - knots[0]
     place = (np.asarray(knots) - first) / reach
     spline = CubicSpline(place, bends_at_knots(place), bc_type="natural")

@@ -34,6 +34,7 @@ from pairscore.data.tables import (
     Columns,
     Frame,
     as_frame,
+    backend_of,
     column_of,
     distinct,
     is_hashable,
@@ -41,7 +42,7 @@ from pairscore.data.tables import (
     look_up,
     to_array,
 )
-from pairscore.data.vote_layouts import layout_of, no_layout
+from pairscore.data.vote_layouts import compared_in, layout_of, no_layout
 from pairscore.display import first_few, first_rows, plural
 from pairscore.errors import (
     BadEntriesError,
@@ -811,3 +812,24 @@ def unexplained_codes(entries: Iterable[Any], known: Mapping[Any, int]) -> dict[
     for entry in entries:
         codes.setdefault(entry, "skip" if entry is None else "?")
     return codes
+
+
+def items_of_votes(votes: Any) -> Items:
+    """The items that are compared, without features, in the order of their ids.
+
+    Of votes by row number (an integer array, winner first): all rows up to the last.
+    """
+    frame = None if isinstance(votes, Votes) else as_frame(votes)
+    if frame is None:
+        by_row = isinstance(votes, Votes)
+        rows = (
+            np.append(votes.left, votes.right) if by_row else to_array(votes, "the comparisons are")
+        )
+        n = 1 + int(rows.max()) if rows.dtype.kind in "iu" and rows.size else 0
+        return Items(np.empty((n, 0)), (), np.arange(n))
+    columns = [column_of(frame, name).values for name in compared_in(frame.columns) or ()]
+    columns = [(np.unique(c) if c.dtype.kind in "iu" else c).tolist() for c in columns]
+    seen = {name for name in set().union(*columns) if not blank(name)}
+    numeric = all(isinstance(name, int) for name in seen)
+    ids = np.array(sorted(seen, key=None if numeric else str))
+    return Items(np.empty((len(ids), 0)), (), ids, backend_of(frame))

@@ -4,13 +4,13 @@ Start with ``joint_fit``: everything that was asked for, estimated together.
 
     design                   from settings and data to rows of single comparisons
     single_comparisons       the likelihood of single comparisons
-    rows_maximum             its maximum, without effects of items
+    maximum                  its maximum, without effects of items
     joint_separation         where coefficients, effects and ties have no finite size
-    held_maximum             the maximum where a prior holds these
+    separated_maximum        the maximum where a prior holds these
     profile_likelihood       intervals by it
     item_laws                effects of items: none, free abilities, or normal
     expectation_propagation  normal effects of items, given all comparisons
-    item_covariance          their covariance: in blocks, or
+    item_covariance          their covariance, also of two items of a model: in blocks, or
     belief_propagation       by messages between neighbours, for many items
     item_variance            how much items differ: estimate and interval
     variance_score           whether they differ at all: a test
@@ -18,7 +18,6 @@ Start with ``joint_fit``: everything that was asked for, estimated together.
     held_out_items           comparisons by fits without their items; the ridge beside effects
     calibration              chances as steep as these say
     comparison_effects       what a fit finds of context, sides and ties; scores of comparisons
-    shared_variance          covariances of two items that a model knows
     context                  what of a context belongs to the items
     judge_slopes             how sharp each judge is
     judges                   what a fit finds of each judge

@@ -26,7 +26,7 @@ from pairscore.core.significance import p_in_words
 from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.display import first_few
 from pairscore.effects.expectation_propagation import Posterior
-from pairscore.effects.rows_maximum import RowsMaximum
+from pairscore.effects.maximum import RowsMaximum
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import PairscoreError
 from pairscore.estimators.item_table import ItemTable

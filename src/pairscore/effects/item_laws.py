@@ -18,7 +18,6 @@ from pairscore.effects.expectation_propagation import (
     propagate,
     start_posterior,
 )
-from pairscore.effects.held_maximum import HeldMaximum, endless
 from pairscore.effects.item_covariance import (
     lasting_covariance,
 )
@@ -33,7 +32,8 @@ from pairscore.effects.item_variance import (
     variance_interval,
 )
 from pairscore.effects.judge_slopes import Slopes
-from pairscore.effects.rows_maximum import RowsMaximum, maximise_rows
+from pairscore.effects.maximum import RowsMaximum, endless, maximise_rows
+from pairscore.effects.separated_maximum import HeldMaximum
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.effects.variance_score import n_shared
 from pairscore.estimators.settings import Settings

@@ -20,7 +20,6 @@ from pairscore.effects.context import context_of_items, in_words, refuse_context
 from pairscore.effects.design import PreparedFit, effect_notes, prepare_fit
 from pairscore.effects.expectation_propagation import Posterior, cavities
 from pairscore.effects.graph_of_wins import bound_abilities, grow_with_ties, win_components
-from pairscore.effects.held_maximum import HeldMaximum, endless, maximise_held
 from pairscore.effects.held_out_items import (
     ItemFolds,
     calibrate,
@@ -50,9 +49,10 @@ from pairscore.effects.judge_slopes import (
     with_slopes,
 )
 from pairscore.effects.kept_items import kept_effects
+from pairscore.effects.maximum import RowsMaximum, endless, maximum_at
 from pairscore.effects.open_abilities import with_open_abilities, within_components
 from pairscore.effects.parameter_covariance import parameter_covariance, widening
-from pairscore.effects.rows_maximum import RowsMaximum, maximum_at
+from pairscore.effects.separated_maximum import HeldMaximum, maximise_held
 from pairscore.effects.variance_score import n_shared, variance_score
 from pairscore.errors import (
     FewItemsWarning,

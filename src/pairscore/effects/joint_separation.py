@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairscore.effects.design import PreparedFit
-from pairscore.effects.rows_maximum import RowsMaximum, sizes_of_errors
+from pairscore.effects.maximum import RowsMaximum, sizes_of_errors
 from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
 from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.separation import (

@@ -32,9 +32,9 @@ from pairscore.core.linear_systems import conjugate_gradients
 from pairscore.core.optimise import Step, minimise, search_by_value
 from pairscore.core.ties import TieRule
 from pairscore.effects.comparison_effects import comparison_scores, effect_columns
+from pairscore.effects.item_covariance import own_variance, shared_variance
 from pairscore.effects.item_effects import WinComponents
 from pairscore.effects.judges import judges_sharpness
-from pairscore.effects.shared_variance import own_variance, shared_variance
 from pairscore.effects.single_comparisons import scale_rows
 from pairscore.estimators.estimate import Estimate
 from pairscore.estimators.ridge import SEPARATION_L2

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairscore.effects.held_maximum import rows_at_maximum
-from pairscore.effects.rows_maximum import RowsMaximum
+from pairscore.effects.maximum import RowsMaximum
+from pairscore.effects.separated_maximum import rows_at_maximum
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import PairscoreError
 from pairscore.estimators.information_criteria import kept_likelihood

@@ -23,6 +23,8 @@ Start with ``closed_form``: eqs. 3-4 of the paper.
     information_criteria  the log-likelihood of a fit with AIC and BIC, or why it has none
     random_pairs   whether the pairs look random
     new_items      what to expect of new items
+    lapse          the share of answers that are slips, given or
+    lapse_rate     estimated, with its interval and its test
     estimate       what an estimator finds: coefficients, covariance, what is determined
 
 Imports: display, errors, choices, parallel, data, core, messages.

@@ -9,16 +9,16 @@ from pairscore.core.differences import Differences
 from pairscore.core.moments import Spread
 from pairscore.core.whitening import Basis
 from pairscore.errors import PairscoreWarning
-from pairscore.estimators.random_pairs import Pairing
-from pairscore.estimators.separation import Recession
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
     from pairscore.effects.comparison_effects import Effects
     from pairscore.effects.item_effects import ItemEffects, ItemEffectsTest
     from pairscore.effects.judges import Judges
-    from pairscore.estimators.lapse_rate import LapseRate
+    from pairscore.estimators.lapse import LapseRate
+    from pairscore.estimators.random_pairs import Pairing
     from pairscore.estimators.ridge_choice import RidgeCurve
+    from pairscore.estimators.separation import Recession
 
 Note = PairscoreWarning  # of a fit: what is said of it, by class
 
@@ -42,7 +42,7 @@ class Determined:
 
     basis: Basis
     side_basis: Basis | None = None
-    recession: Recession | None = None
+    recession: "Recession | None" = None
     n_abilities: int = 0
 
     @property
@@ -61,7 +61,7 @@ class UnscaledForm:
 
     coef: np.ndarray
     guard: float
-    pairing: Pairing | None = None
+    pairing: "Pairing | None" = None
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairscore.core.differences import Differences
 from pairscore.core.ties import TieRule
 from pairscore.errors import NoLikelihoodError, NotConvergedWarning, SeparationWarning
-from pairscore.estimators.agreement import differences_along
-from pairscore.estimators.fit_data import FitData
 from pairscore.messages import Piece, Setting, either
 
 if TYPE_CHECKING:
+    from pairscore.core.differences import Differences
     from pairscore.data.comparisons import Comparisons
     from pairscore.estimators.estimate import Estimate
+    from pairscore.estimators.fit_data import FitData
 
 # why a fit is at the maximum of no likelihood, and what to do about it
 ROUNDING = 1e-12  # of a sum of amounts
@@ -117,7 +116,7 @@ def kept_likelihood(likelihood: Likelihood | None) -> Likelihood:
 
 
 def likelihood_of(
-    data: FitData, result: "Estimate", differences: Differences, source: "Comparisons | str"
+    data: "FitData", result: "Estimate", differences: "Differences", source: "Comparisons | str"
 ) -> Likelihood:
     """Of the comparisons that a fit is to, an item with itself left out.
 
@@ -131,6 +130,8 @@ def likelihood_of(
     if settings.method != "mle":
         return replace(none, reason=no_likelihood(result, set(), False))
     if number < (1 - ROUNDING) * data.tally.n_comparisons:
+        from pairscore.estimators.agreement import differences_along
+
         differences = differences_along(data, result, distinct=True)
     occurring = set(np.unique(differences.outcome[differences.amount > 0]).tolist())
     reason = no_likelihood(result, occurring, data.has_weights)

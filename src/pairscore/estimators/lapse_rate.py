@@ -38,6 +38,7 @@ from pairscore.errors import NotConvergedWarning
 from pairscore.estimators.agreement import differences_along, score_differences
 from pairscore.estimators.estimate import Estimate
 from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.lapse import N_DRAWS, LapseRate
 from pairscore.estimators.likelihood_errors import LikelihoodEquations, LikelihoodTerms
 from pairscore.estimators.pair_sums import NoSums, PairTask
 from pairscore.estimators.settings import Settings
@@ -57,45 +58,10 @@ EXACT, ROUGH = 1e-13, 1e-4  # last step of scale and e: of the fit, and of drawn
 STEP_OF_RATE, LONG_STEP = 0.05, 0.5
 FIRST_GUESSES = (0.01, 0.05, 0.15)  # of e, to start from where it was zero
 N_BINS = 96  # of differences, for the test and the interval
-N_DRAWS = 499  # of answers without slips
 LEAST_WIDER = 0.5  # estimate of a variance over that of independent answers
 END_LEVEL = 0.025  # of a test of one end of an interval
 TINY = float(np.finfo(float).tiny)
 LEAST_CHANCE = 1e-140  # of an answer along a score: one over its square is a number, times others
-
-
-@dataclass(frozen=True)
-class LapseRate:
-    """The share e of answers that are slips.
-
-    ``rate`` is e as it was given, or ``estimated`` with a 95 % interval, a standard error (None
-    where e = 0 is likeliest) and the p-value of e = 0, where there are intervals.
-    """
-
-    rate: float = 0.0
-    estimated: bool = False
-    low: float | None = None
-    high: float | None = None
-    std_error: float | None = None
-    p_value: float | None = None
-
-    @property
-    def in_words(self) -> str:
-        """How many answers are slips; empty where nobody asked."""
-        if not self.estimated:
-            return f"{_of_100(self.rate)} of 100 answers, as given" if self.rate > 0 else ""
-        if self.low is None or self.high is None or self.p_value is None:
-            return f"about {_of_100(self.rate)} of 100 answers look like slips"
-        ends = f"95 % interval {_of_100(self.low)} to {_of_100(self.high)}"
-        smallest = 1 / (N_DRAWS + 1)
-        p = f"p <= {smallest:g}" if self.p_value <= smallest else f"p = {self.p_value:.2g}"
-        if self.rate == 0:
-            return f"none seen ({ends} of 100 answers)"
-        return f"about {_of_100(self.rate)} of 100 answers look like slips ({ends}; {p})"
-
-
-def _of_100(rate: float) -> str:
-    return f"{100 * rate:.2g}"
 
 
 class Along(NamedTuple):
@@ -285,14 +251,13 @@ def difference_of_decided(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray | Non
     return plain.rule.link.inverse(odds)
 
 
-def fit_lapse(data: FitData, settings: Settings, fit: Callable[[Settings], Estimate]) -> Estimate:
-    """The fit with the lapse rate that the settings give, or with the likeliest.
+def fit_likeliest(
+    data: FitData, settings: Settings, fit: Callable[[Settings], Estimate]
+) -> Estimate:
+    """The fit with the likeliest lapse rate.
 
     ``fit`` makes an estimate of the same data with other settings.
     """
-    if not settings.choose_lapse:
-        result = fit(settings)
-        return replace(result, lapse=LapseRate(settings.link.lapse))
     quick = replace(settings, inference=None)
     rate, settled = _rate_in_rounds(data, quick, fit)
     result = fit(_at_rate(settings, rate))

@@ -281,10 +281,11 @@ def first_guess(data: FitData, settings: Settings) -> np.ndarray:
 def clip_start(start: np.ndarray, sd: np.ndarray) -> np.ndarray:
     """Coefficients (d) to start from, clipped in units of the features' standard deviations.
 
-    What is large may be on its way to infinity, and has to show it again.
+    What is large may be on its way to infinity, and has to show it again; what is no number starts
+    at zero.
     """
     unit = np.where(sd > 0, sd, 1.0)
-    return np.clip(start * unit, -LARGEST_START, LARGEST_START) / unit
+    return np.clip(np.nan_to_num(start * unit), -LARGEST_START, LARGEST_START) / unit
 
 
 def fit_likelihood(data: FitData, settings: Settings) -> Estimate:

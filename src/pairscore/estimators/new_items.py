@@ -27,7 +27,6 @@ from pairscore.core.ties import OutcomeLaw
 from pairscore.display import plural
 from pairscore.errors import ManyFeaturesWarning
 from pairscore.estimators.agreement import score_differences
-from pairscore.estimators.closed_form_errors import residual_factors
 from pairscore.messages import Setting
 
 if TYPE_CHECKING:
@@ -182,6 +181,8 @@ def _leave_out_likelihood(
 
 def _leave_out_closed_form(data: "TableData", method: str, b: np.ndarray) -> LeaveOutEquations:
     """Those of a closed form b; see :mod:`pairscore.estimators.closed_form_errors`."""
+    from pairscore.estimators.closed_form_errors import residual_factors
+
     pairs = data.pairs
     scores = data.X @ b - data.item_moments.mean @ b
     u = PairContributions(*residual_factors(method, pairs, scores), np.empty((len(pairs.high), 0)))

@@ -9,6 +9,7 @@ SEPARATION_L2 = 1 / 2.5**2
 # per unit of weight; a prior this wide (standard deviation 100) holds no coefficient back when data
 # are separated
 WEAK_L2 = 1e-4
+NO_SMOOTH_PART = 1e8  # a weight of its ridge that leaves nothing of a smooth part
 
 
 def ridge_penalty(l2: float | np.ndarray, sd: np.ndarray, slope_at_zero: float) -> np.ndarray:

@@ -6,20 +6,23 @@ part, by more than a parameter is worth.
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pairscore.data.items import Items
 from pairscore.data.recipe import n_smooth
 from pairscore.errors import PairscoreError
-from pairscore.estimators.ridge_choice import RidgeCurve, choose_ridge
+from pairscore.estimators.ridge import NO_SMOOTH_PART
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
 from pairscore.messages import Setting
 from pairscore.parallel import Workers
 
+if TYPE_CHECKING:
+    from pairscore.estimators.ridge_choice import RidgeCurve
+
 WEIGHTS = (1.0, 10.0, 100.0)
-NO_SMOOTH_PART = 1e8  # a weight that leaves nothing of a smooth part
 FEWEST_ITEMS = 100  # compared, below which a smooth part does more harm than good
 WORTH = 2.0  # log-loss of all comparisons that a smooth part has to gain
 
@@ -51,10 +54,12 @@ def refuse_no_ridge(items: Items, settings: Settings) -> None:
 
 def choose_smooth_ridge(
     data: TableData, settings: Settings, item_groups: np.ndarray | None, workers: Workers
-) -> RidgeCurve:
+) -> "RidgeCurve":
     """The ridge, and with a smooth part the weight of its features."""
 
-    def choice(weights: tuple[float, ...]) -> RidgeCurve:
+    from pairscore.estimators.ridge_choice import choose_ridge
+
+    def choice(weights: tuple[float, ...]) -> "RidgeCurve":
         rng = np.random.default_rng(0)  # assigns items or comparisons to folds
         return choose_ridge(
             data, replace(settings, ridge_weights=weights), rng, item_groups, workers

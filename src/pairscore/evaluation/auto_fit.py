@@ -4,15 +4,16 @@ Starting from plain maximum likelihood without ties, one setting after the other
 of the side, ties as half wins or by a rule, a ridge, curves in place of straight lines, item
 effects, a sharpness for every judge. Curves are those of all numeric columns of many values; they
 are tried from a hundred compared items on, and from four for each bend; so is a smooth part, with
-its ridge, of up to fifty columns.
+its ridge, of up to fifty columns. For known items both are tried after item effects, which else
+they stand in for, and a smooth part only where no item effects stay.
 A setting stays if it lowers the log-loss of held-out comparisons by more than one standard error of
-the difference, so that of models that predict equally well the simplest is taken. A ridge, which is
-itself chosen on held-out comparisons, stays if it lowers it at all. Item effects are tried where a
-test in all comparisons sees some (that of ``item_effects="auto"``). Where held-out comparisons are
-undecided they stay if these do not point against them, or if the test is sure. A sharpness for
-every judge stays then if some judge clearly differs from the others. Without features, items have
-abilities; whether an estimated variance shrinks them is tried in place of the ridge and of item
-effects.
+the difference, so that of models that predict equally well the simplest is taken. A ridge for new
+items, which is itself chosen on held-out ones, stays if it lowers it at all. Item effects are tried
+where a test in all comparisons sees some (that of ``item_effects="auto"``). Where held-out
+comparisons are undecided they stay if these do not point against them, or if the test is sure. A
+sharpness for every judge stays then if some judge clearly differs from the others. Without
+features, items have abilities; whether an estimated variance shrinks them is tried in place of the
+ridge and of item effects.
 """
 
 import warnings

@@ -124,7 +124,7 @@ def influence(model: RankRegression) -> Influence:
     data = fit.comparisons_for("influences")
     if not fit.n_features:
         return _influence_on_abilities(fit, data)
-    from pairscore.effects.held_maximum import rows_at_maximum
+    from pairscore.effects.separated_maximum import rows_at_maximum
     from pairscore.effects.single_comparisons import information_of_rows
 
     rows, top = rows_at_maximum(fit, data)

@@ -260,8 +260,8 @@ def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
             squares = AbilityRows(fit, data, eta).squares(in_eta, in_t)
         return _over(squares, variance)
     from pairscore.effects.comparison_effects import effect_columns
-    from pairscore.effects.held_maximum import rows_at_maximum
     from pairscore.effects.judges import judges_sharpness
+    from pairscore.effects.separated_maximum import rows_at_maximum
 
     basis = rows_at_maximum(fit, data)[1].basis
     W = basis.transform  # whitens the information: H^-1 = W W'

@@ -109,7 +109,7 @@ class SettingsTrial:
             return f": items differ beyond their features ({p})"
         if "curves" in self.added:
             return ": no bend is seen in the other columns"
-        if "l2" in self.added:
+        if self.added == ("l2",):
             return ": no clear gain, and a ridge that is chosen does little harm"
         return ": in all comparisons together, judges clearly differ"
 
@@ -194,7 +194,7 @@ class SettingsSearch:
             return False
         if "judge_slopes" in more:
             return self._judges_differ(self.kept | more)
-        if "l2" in more:  # chosen on held-out comparisons itself, it does little harm
+        if more.keys() == {"l2"} and self.tests.use == "new":  # it was chosen for these, too
             return gain.value > 0
         if test is None or not test.used:
             return False
@@ -300,7 +300,8 @@ def try_settings(
         if name not in given
     ]
     if ridge := _smooth_ridge(tests.data, tests.use, given):
-        place = alone.index(EFFECTS) if EFFECTS in alone else len(alone)
+        is_last = tests.use == "known" or EFFECTS not in alone
+        place = len(alone) if is_last else alone.index(EFFECTS)
         alone.insert(place, {"smooth": True, "l2": ridge})
     cost = 1 + sum(map(_cost, alone)) + sum(map(_cost, _pairs(alone)))
     whole = cost + max(map(_cost, alone), default=0) / 2  # with the fit to all
@@ -322,7 +323,10 @@ def _cost(more: dict[str, Any]) -> int:
 
 def _steps(search: SettingsSearch, alone: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """What to try next, after what was kept so far."""
-    yield from alone
+    for more in alone:
+        # effects of known items have whatever a smooth part would find of them
+        if not ("smooth" in more and "item_effects" in search.kept):
+            yield more
     for pair in _pairs(alone):
         more = {name: value for name, value in pair.items() if search.kept.get(name) != value}
         # only effects that a test sees hide a side, and so do abilities that are not shrunk: it is
@@ -345,6 +349,7 @@ def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator
     """Settings that these comparisons have something for, in the order in which they are tried.
 
     The ridge comes late, because its choice takes time, unless nothing can be fitted without it.
+    Of known items effects come before curves, which else stand in for them.
     """
     has_features = data.items.values.shape[1] > 0
     by_fit: tuple[str, Any] = ("l2", "auto" if use == "new" else "auto-known")
@@ -359,9 +364,12 @@ def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator
     n_parameters = data.items.values.shape[1] or len(data.items)
     if not needs_ridge and data.amount.sum() < MANY * n_parameters:
         yield ridge
-    if curves := _curves_to_try(data):
+    curves = _curves_to_try(data)
+    if has_features and use == "known":
+        yield "item_effects", True
+    if curves:
         yield "curves", curves
-    if has_features:
+    if has_features and use == "new":
         yield "item_effects", True
     if data.judge is not None and len(np.unique(data.judge.astype(str))) > 1:
         yield "judge_slopes", True

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from pairscore.data.column_roles import VoteColumns, VoteRoles
-from pairscore.data.comparisons import Comparisons, items_of_votes
+from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, plain_id
 from pairscore.data.tables import Columns
+from pairscore.data.votes import items_of_votes
 from pairscore.errors import BadEntriesError
 from pairscore.files.bad_rows import all_faults, locate_faults
 from pairscore.files.choose_sheets import choose_sheets

@@ -109,7 +109,8 @@ class Partition(Protocol):
 class FilePartition:
     """Row groups of a Parquet file, or a whole text file; at ``path`` if ``name`` is not that.
 
-    ``reading`` is what the user says of how CSV is written.
+    ``names`` and ``texts`` are the columns of a Parquet file, and those of them that are text, so
+    that its end is read once; ``reading`` is what the user says of how CSV is written.
     """
 
     name: str
@@ -118,13 +119,17 @@ class FilePartition:
     n_bytes: int
     first_row: int = 0
     groups: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     path: str = ""
     reading: TextReading = AS_IT_IS
 
     @cached_property
     def _names(self) -> list[str]:
-        with readable(self.name, 0):
-            names = _column_names(self.path or self.name, self.kind, self.reading)
+        names = list(self.names)
+        if self.kind != "parquet":
+            with readable(self.name, 0):
+                names = _column_names(self.path or self.name, self.kind, self.reading)
         refuse_bad_names(names, self.name)
         return names
 
@@ -371,10 +376,16 @@ def _partitions_of_file(name: str, partition_rows: int) -> list[FilePartition]:
 
 def _row_groups(name: str, partition_rows: int) -> list[FilePartition]:
     """Runs of row groups with about as many rows each."""
-    with _parquet(name) as file:
+    from pyarrow.parquet import ParquetFile
+
+    system, path = file_system(name)
+    with ParquetFile(path, filesystem=system) as file:
         meta = file.metadata
+        columns = list(file.schema_arrow)
         groups = [(g, meta.row_group(g).num_rows) for g in range(meta.num_row_groups)]
         size = sum(meta.row_group(g).total_byte_size for g, _ in groups)
+    names = tuple(column.name for column in columns)
+    texts = tuple(column.name for column in columns if is_text(column.type))
     parts: list[FilePartition] = []
     first, rows = 0, 0
     run: list[int] = []
@@ -382,24 +393,14 @@ def _row_groups(name: str, partition_rows: int) -> list[FilePartition]:
         run, rows = [*run, group], rows + n
         if rows >= partition_rows or group == groups[-1][0]:
             share = rows * size // max(meta.num_rows, 1)
-            parts.append(FilePartition(name, "parquet", rows, share, first, tuple(run)))
+            of_file = (first, tuple(run), names, texts)
+            parts.append(FilePartition(name, "parquet", rows, share, *of_file))
             first, run, rows = first + rows, [], 0
     return parts
 
 
-@contextmanager
-def _parquet(name: str) -> Iterator[Any]:
-    from pyarrow.parquet import ParquetFile
-
-    system, path = file_system(name)
-    with ParquetFile(path, filesystem=system) as file:
-        yield file
-
-
 def _column_names(name: str, kind: str, reading: TextReading) -> list[str]:
-    if kind == "parquet":
-        with _parquet(name) as file:
-            return list(file.schema_arrow.names)
+    """Names of the columns of a text file."""
     if kind == "csv":
         return csv_names(_csv_head(name), name, reading)
     with _json(name, None) as reader:
@@ -409,9 +410,7 @@ def _column_names(name: str, kind: str, reading: TextReading) -> list[str]:
 def _batches(part: FilePartition, columns: list[str], text: set[str]) -> Iterator["pa.RecordBatch"]:
     name = part.path or part.name
     if part.kind == "parquet":
-        with _parquet(name) as file:
-            dictionary = [name for name in columns if is_text(file.schema_arrow.field(name).type)]
-        yield from _parquet_batches(part, columns, dictionary)
+        yield from _parquet_batches(part, columns)
     elif part.kind == "csv":
         with _text_file(name) as opened:
             rows = _batch_rows(len(columns))
@@ -426,9 +425,7 @@ def _batch_rows(n_columns: int) -> int:
     return max(BATCH_ROWS // n_columns, 1 << 14) if n_columns > WIDE else BATCH_ROWS
 
 
-def _parquet_batches(
-    part: FilePartition, columns: list[str], dictionary: list[str]
-) -> Iterator["pa.RecordBatch"]:
+def _parquet_batches(part: FilePartition, columns: list[str]) -> Iterator["pa.RecordBatch"]:
     """Text is kept as the file has it: distinct values and a code for each row.
 
     Arrow holds what it has read of all row groups that it is asked for; of a wide table these are
@@ -440,7 +437,8 @@ def _parquet_batches(
     rows = _batch_rows(len(columns))
     runs = [[group] for group in part.groups] if wide else [list(part.groups)]
     system, path = file_system(part.path or part.name)
-    with ParquetFile(path, filesystem=system, read_dictionary=dictionary) as file:
+    texts = [name for name in columns if name in part.texts]
+    with ParquetFile(path, filesystem=system, read_dictionary=texts) as file:
         for run in runs:
             yield from file.iter_batches(rows, row_groups=run, columns=columns, use_threads=False)
 

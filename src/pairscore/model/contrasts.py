@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 from scipy.special import fdtrc
 
 from pairscore.core.significance import p_in_words, wald, z_and_p
@@ -194,6 +193,8 @@ def wald_test(
         held = fit.held_by_prior(rows).any() or (len(effects) > 0 and fit.recession is not None)
         return no_test(ALL_HELD if held else ALL_OPEN)
     note = PARTLY if len(determined) + len(chosen) < rank + len(effects) else ""
+    from scipy.linalg import block_diag
+
     C = block_diag(determined, np.eye(len(of_effects.names))[chosen])
     V = fit.full_covariance[: C.shape[1], : C.shape[1]]
     covariance = C @ V @ C.T
@@ -312,7 +313,7 @@ def _abilities(fit: Fit, names: list[Any]) -> tuple[np.ndarray, np.ndarray] | No
     """
     if fit.item_effects is None or not names:
         return None
-    from pairscore.effects.shared_variance import own_variance, shared_variance
+    from pairscore.effects.item_covariance import own_variance, shared_variance
 
     ids = read_names(names).ids
     known = fit.item_effects.known(ids, np.empty(0))

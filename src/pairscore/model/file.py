@@ -11,10 +11,11 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from hashlib import sha256
+from importlib import import_module
 from itertools import chain
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +23,7 @@ import pairscore.errors
 from pairscore.core.links import Link, get_link, link_name, with_lapse
 from pairscore.data.items import LARGEST_NUMBER
 from pairscore.data.recipe import Recipe
-from pairscore.effects.comparison_effects import Effects
-from pairscore.effects.item_effects import ITEM_PARTS, RECORDED, ItemEffects, ItemEffectsTest
-from pairscore.effects.judges import Judges
+from pairscore.effects.item_effects import ITEM_PARTS, RECORDED, ItemEffects
 from pairscore.errors import (
     NotAModelError,
     PairscoreError,
@@ -32,13 +31,7 @@ from pairscore.errors import (
     SeparatedFeaturesWarning,
     UnbeatenItemsWarning,
 )
-from pairscore.estimators.information_criteria import Likelihood
-from pairscore.estimators.lapse_rate import LapseRate
-from pairscore.estimators.new_items import NewItems
-from pairscore.estimators.random_pairs import Pairing
-from pairscore.estimators.ridge_choice import RidgeCurve
-from pairscore.estimators.separation import Recession
-from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, Wording, make_settings
+from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, make_settings
 from pairscore.files.archive import (
     ANY_SHAPE,
     INTEGER,
@@ -63,6 +56,9 @@ from pairscore.model.saved_comparisons import (
     comparisons_to_arrays,
 )
 from pairscore.records import plain
+
+if TYPE_CHECKING:
+    from pairscore.estimators.separation import Recession
 
 FORMAT = 1
 EFFECTS = "item_effects_"
@@ -127,7 +123,7 @@ TOGETHER = (
     tuple(EFFECTS + name for name in ("keys", "effect", "std_error", "share")),
     *(tuple(EFFECTS + name for name in ITEM_PARTS[part][1].values()) for part in WHOLE_PARTS),
     ("covariance_", "std_errors_"),
-    tuple(RECESSION + field.name for field in fields(Recession)),
+    tuple(name for name in SCHEMA if name.startswith(RECESSION)),
 )
 # limits of single numbers; a share that nothing tells is NaN
 LIMITS = {
@@ -239,33 +235,49 @@ def _scalar(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _from_lists(kind: type) -> Callable[[dict[str, Any]], Any]:
-    """The dataclass again: lists of names are tuples, all other lists arrays."""
-
-    def rebuild(record: dict[str, Any]) -> Any:
-        lists = {name: value for name, value in record.items() if isinstance(value, list)}
-        arrays = {n: tuple(v) if n in ("names", "kinds") else np.array(v) for n, v in lists.items()}
-        return kind(**record | arrays)
-
-    return rebuild
-
-
-def _lists(table: Any) -> Any:
+def _to_lists(table: Any) -> Any:
     return plain(table, keep_nan=True)
 
 
+def _from_lists(kind: type, record: dict[str, Any]) -> Any:
+    """The dataclass again: lists of names are tuples, all other lists arrays."""
+    lists = {name: value for name, value in record.items() if isinstance(value, list)}
+    arrays = {n: tuple(v) if n in ("names", "kinds") else np.array(v) for n, v in lists.items()}
+    return kind(**record | arrays)
+
+
+def _from_fields(kind: type, record: dict[str, Any]) -> Any:
+    return kind(**record)
+
+
 # what a header has beside numbers: its class, how it becomes JSON, and how it is made again
-TABLES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "pairing": (Pairing, vars, lambda record: Pairing(**record)),
-    "ridge_curve": (RidgeCurve, RidgeCurve.to_record, RidgeCurve.from_record),
-    "effects": (Effects, _lists, _from_lists(Effects)),
-    "judges": (Judges, _lists, _from_lists(Judges)),
-    "item_effects_test": (ItemEffectsTest, vars, lambda record: ItemEffectsTest(**record)),
-    "new_items": (NewItems, vars, lambda record: NewItems(**record)),
-    "likelihood": (Likelihood, Likelihood.to_file, lambda record: Likelihood(**record)),
-    "lapse": (LapseRate, vars, lambda record: LapseRate(**record)),
-    "wording": (Wording, vars, lambda record: Wording(**record)),
+TABLES: dict[str, tuple[str, Callable[[Any], Any], Callable[[Any, dict[str, Any]], Any]]] = {
+    "pairing": ("estimators.random_pairs.Pairing", vars, _from_fields),
+    "ridge_curve": (
+        "estimators.ridge_choice.RidgeCurve",
+        lambda curve: curve.to_record(),
+        lambda kind, record: kind.from_record(record),
+    ),
+    "effects": ("effects.comparison_effects.Effects", _to_lists, _from_lists),
+    "judges": ("effects.judges.Judges", _to_lists, _from_lists),
+    "item_effects_test": ("effects.item_effects.ItemEffectsTest", vars, _from_fields),
+    "new_items": ("estimators.new_items.NewItems", vars, _from_fields),
+    "likelihood": (
+        "estimators.information_criteria.Likelihood",
+        lambda likelihood: likelihood.to_file(),
+        _from_fields,
+    ),
+    "lapse": ("estimators.lapse.LapseRate", vars, _from_fields),
+    "wording": ("estimators.settings.Wording", vars, _from_fields),
 }
+
+
+def _class_of_table(name: str) -> Any:
+    """Its class, imported for the models that have one."""
+    module, _, kind = TABLES[name][0].rpartition(".")
+    return getattr(import_module(f"pairscore.{module}"), kind)
+
+
 EFFECT_KINDS = ("context", "side", "tie")
 CLASS = str | int | float | bool
 # values of JSON that have no class, by the annotation that they would have
@@ -392,7 +404,9 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
         n.removesuffix("_"): v for n, v in arrays.items() if n.removesuffix("_") in known
     }
     tables: dict[str, Any] = {
-        n: rebuild(header[n]) for n, (_, _, rebuild) in TABLES.items() if header.get(n) is not None
+        n: again(_class_of_table(n), header[n])
+        for n, (_, _, again) in TABLES.items()
+        if header.get(n) is not None
     }
     scalars["warnings"] = _warnings(header, scalars.pop("notes"), scalars.pop("note_kinds", None))
     names = tuple(header["feature_names"])
@@ -406,7 +420,7 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
     }
     return Fit.of_kept(
         settings,
-        recession=Recession(**of_recession) if of_recession else None,
+        recession=_recession(of_recession) if of_recession else None,
         **scalars,
         **columns,
         **tables,
@@ -418,6 +432,12 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
         item_groups=arrays.get(GROUPS),
         recipe=recipe,
     )
+
+
+def _recession(arrays: dict[str, np.ndarray]) -> "Recession":
+    from pairscore.estimators.separation import Recession
+
+    return Recession(**arrays)
 
 
 def _warnings(
@@ -517,7 +537,8 @@ def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:
     for name, value in fitted.items():
         hint = hints.get(name, Any)
         low, high = LIMITS.get(name, (-inf, inf))
-        if not (isinstance(hint, str) or has_type(value, hint)):
+        # a hint as text is of a part that has a place of its own
+        if not has_type(value, type(None) if isinstance(hint, str) else hint):
             yield f"{name!r} is of another kind"
         elif is_number(value) and (value < low or value > high):
             yield f"{name!r} is not from {low:g} to {high:g}"
@@ -529,9 +550,9 @@ def _faults_of_header(header: dict[str, Any]) -> Iterable[str]:
             yield from _faults_of_entries(entries)
     for entries in fitted.get("judge_agreement", {}).values():
         yield from _faults_of_agreement(entries)
-    for name, (kind, *_) in TABLES.items():
+    for name in TABLES:
         if header.get(name) is not None:
-            yield from _faults_of_table(header[name], kind)
+            yield from _faults_of_table(header[name], _class_of_table(name))
     params = header["params"]
     if header.get("item_effects"):
         yield from _faults_of_fields(header["item_effects"], ITEM_EFFECTS)

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from pairscore.core.links import Link
 from pairscore.core.significance import interval_width
@@ -14,18 +13,19 @@ from pairscore.effects.comparison_effects import Effects
 from pairscore.effects.item_effects import ItemEffects, ItemEffectsTest
 from pairscore.effects.judges import Judges
 from pairscore.errors import PairscoreError
-from pairscore.estimators.estimate import Note
-from pairscore.estimators.random_pairs import Pairing
-from pairscore.estimators.separation import Recession
 from pairscore.estimators.settings import Settings, Wording
 from pairscore.messages import Setting
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
+    from pairscore.estimators.estimate import Note
     from pairscore.estimators.information_criteria import Likelihood
-    from pairscore.estimators.lapse_rate import LapseRate
+    from pairscore.estimators.lapse import LapseRate
     from pairscore.estimators.new_items import NewItems
+    from pairscore.estimators.random_pairs import Pairing
     from pairscore.estimators.ridge_choice import RidgeCurve
+    from pairscore.estimators.separation import Recession
+
 # what to do where a model does not have the comparisons of its fit
 KEEP_THE_DATA = (
     "fit it to items and comparisons, and save it with "
@@ -184,7 +184,7 @@ class Fit:
     n_items: int | None
     n_comparisons: float
     record: dict[str, Any]
-    warnings: list[Note]
+    warnings: "list[Note]"
     n_iter: int
     guard: float
     panel: PanelFacts = field(default_factory=PanelFacts)
@@ -199,8 +199,8 @@ class Fit:
     item_effects: ItemEffects | None = None
     item_effects_test: ItemEffectsTest | None = None
     context_of_items: dict[str, dict[str, Any]] = field(default_factory=dict)
-    recession: Recession | None = None
-    pairing: Pairing | None = None
+    recession: "Recession | None" = None
+    pairing: "Pairing | None" = None
     ridge_curve: "RidgeCurve | None" = None
     new_items: "NewItems | None" = None
     likelihood: "Likelihood | None" = None
@@ -364,6 +364,8 @@ class Fit:
         """Of coefficients and effects, d + k; older models know of effects their errors alone."""
         assert self.covariance is not None
         if self.effects_covariance is None:
+            from scipy.linalg import block_diag
+
             side = [] if self.side_effect_std_error is None else [self.side_effect_std_error]
             errors = np.array(side) if self.effects is None else self.effects.std_errors
             return block_diag(self.covariance, np.diag(np.nan_to_num(errors) ** 2))

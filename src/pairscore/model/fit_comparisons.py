@@ -1,9 +1,11 @@
 """From checked comparisons and settings to a fit: functions, without scikit-learn."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,11 +23,10 @@ from pairscore.estimators.checks import (
     refuse_too_many_features,
     refuse_unknown_items_and_sides,
 )
-from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.estimate import Estimate, Note
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.information_criteria import likelihood_of
-from pairscore.estimators.lapse_rate import fit_lapse
+from pairscore.estimators.lapse import LapseRate
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.new_items import (
     NewItems,
@@ -34,7 +35,6 @@ from pairscore.estimators.new_items import (
     many_features_note,
 )
 from pairscore.estimators.null_space import never_differing
-from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.smooth_ridge import choose_smooth_ridge, refuse_no_ridge, weights_of
 from pairscore.estimators.table_data import TableData
@@ -59,6 +59,9 @@ from pairscore.model.open_directions import (
 from pairscore.model.predict import fitted_scores, item_scores
 from pairscore.model.provenance import record_of
 from pairscore.parallel import ALONE, Workers
+
+if TYPE_CHECKING:
+    from pairscore.estimators.ridge_choice import RidgeCurve
 
 NOBODY_KNOWN = "a matrix of differences does not say who was compared"
 SAMPLED_ROWS = 256  # items whose digits are looked at before those of all
@@ -172,6 +175,18 @@ def settings_of_data(
     return settings, ridge, notes
 
 
+def fit_lapse(data: FitData, settings: Settings, fit: Callable[[Settings], Estimate]) -> Estimate:
+    """The fit with the lapse rate that the settings give, or with the likeliest.
+
+    ``fit`` makes an estimate of the same data with other settings.
+    """
+    if not settings.choose_lapse:
+        return replace(fit(settings), lapse=LapseRate(settings.link.lapse))
+    from pairscore.estimators.lapse_rate import fit_likeliest
+
+    return fit_likeliest(data, settings, fit)
+
+
 def estimate(data: TableData, settings: Settings) -> Estimate:
     """The estimate, with the decision whether items have effects, where it was left to the data."""
     result = estimator_of(settings, data.has_items)(data, settings)
@@ -200,6 +215,8 @@ def _new_items(data: TableData, result: Estimate) -> NewItems | None:
 def estimator_of(settings: Settings, has_items: bool = True) -> Estimator:
     """The estimator for these settings; effects are loaded only where they are asked for."""
     if settings.method != "mle":
+        from pairscore.estimators.closed_form import fit_closed_form
+
         return fit_closed_form
     choose = settings.choose_item_effects and has_items
     if settings.by_comparison or settings.item_effects or choose:

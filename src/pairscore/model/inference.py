@@ -1,18 +1,21 @@
 """Inference: which kind of intervals a fit has, and for which items and judges they hold."""
 
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pairscore.core.ties import TieRule
-from pairscore.data.comparisons import Comparisons
 from pairscore.display import plural
 from pairscore.errors import FewItemsWarning, PairscoreWarning
-from pairscore.estimators.agreement import score_differences
-from pairscore.estimators.estimate import Estimate, Note
 from pairscore.estimators.settings import Settings
-from pairscore.estimators.table_data import TableData
 from pairscore.messages import Setting
 from pairscore.model.fit import Fit
+
+if TYPE_CHECKING:
+    from pairscore.data.comparisons import Comparisons
+    from pairscore.estimators.estimate import Estimate, Note
+    from pairscore.estimators.table_data import TableData
 
 FEW_ITEMS = 50  # below which item-robust intervals come with a warning
 OTHER_JUDGES = "allow for other items and other judges"
@@ -47,6 +50,7 @@ def judge_facts(fit_data: TableData, result: Estimate) -> dict[str, Any]:
         return {}
     from pairscore.data.judges import panel_of
     from pairscore.effects.judge_tastes import judge_tastes
+    from pairscore.estimators.agreement import score_differences
 
     panel = panel_of(data)
     if not panel.n_judges:

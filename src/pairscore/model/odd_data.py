@@ -3,7 +3,7 @@
 A fit goes on with such data, and says so.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.display import first_few, plural
 from pairscore.errors import AlikeNamesWarning, OneSidedWarning
-from pairscore.estimators.estimate import Note
 from pairscore.messages import Setting
+
+if TYPE_CHECKING:
+    from pairscore.estimators.estimate import Note
 
 FEWEST_DECIDED = 20  # comparisons, below which one side may win all by chance
 ONE_SIDED = 0.99  # share of decided comparisons, from which on a side wins them all but for slips
@@ -22,7 +24,7 @@ KEPT_NAMES = 3  # of such items
 LONGEST_TABLE = 200_000  # items whose ids are looked at; beyond, it would be felt
 
 
-def one_sided_notes(left_won: float, right_won: float) -> list[Note]:
+def one_sided_notes(left_won: float, right_won: float) -> "list[Note]":
     """What is said where one side won all decided comparisons, or all but a hundredth."""
     decided = left_won + right_won
     if decided < FEWEST_DECIDED or max(left_won, right_won) < ONE_SIDED * decided:
@@ -38,7 +40,7 @@ def one_sided_notes(left_won: float, right_won: float) -> list[Note]:
     return [OneSidedWarning(text, "if it is one, " + name_columns + leave)]
 
 
-def odd_comparisons(data: Comparisons) -> list[Note]:
+def odd_comparisons(data: Comparisons) -> "list[Note]":
     """What is odd about comparisons in memory, and about the names of their items."""
     notes = alike_notes(data.items)
     if not data.sides_known:  # a coin wrote the winners left or right
@@ -48,7 +50,7 @@ def odd_comparisons(data: Comparisons) -> list[Note]:
     return notes + one_sided_notes(left_won, right_won)
 
 
-def alike_notes(items: Items) -> list[Note]:
+def alike_notes(items: Items) -> "list[Note]":
     """What is said of features, and of ids, that differ only in case."""
     names: dict[str, tuple[Any, ...]] = {"feature": items.feature_names, "id": ()}
     if items.ids is not None and items.ids.dtype.kind in "OU" and len(items) <= LONGEST_TABLE:

@@ -7,21 +7,23 @@ and ranks hold within a group.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from pairscore.core.moments import feature_range
 from pairscore.core.whitening import OPEN_SHARE, SMALLEST_SHARE, Basis
-from pairscore.estimators.estimate import Estimate
 from pairscore.model.fit import Fit
+
+if TYPE_CHECKING:
+    from pairscore.estimators.estimate import Estimate
 
 MOST_NAMED_FEATURES = 3  # features that a group is named by: 'year=2001, site=4'
 N_PROJECTIONS = 3  # of many open directions; by chance two groups do not agree in all of them
 
 
 def open_part(
-    result: Estimate, never_differing: np.ndarray
+    result: "Estimate", never_differing: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mask (d) and directions (d x k) of the coefficients that the comparisons do not determine.
 

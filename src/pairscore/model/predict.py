@@ -115,7 +115,7 @@ def effect_difference_variance(
     The difference of two normal effects has the sum of their variances, less twice what they share:
     two items that met are known better against each other than each by itself.
     """
-    from pairscore.effects.shared_variance import difference_variance, shared_variance
+    from pairscore.effects.item_covariance import difference_variance, shared_variance
 
     if effects.components is not None:
         return difference_variance(effects, first.row, second.row)

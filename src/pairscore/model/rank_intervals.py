@@ -7,7 +7,6 @@ import numpy as np
 
 from pairscore.core.whitening import OPEN_SHARE
 from pairscore.effects.item_effects import KnownItems
-from pairscore.estimators.separation import MOST_CONTRASTS
 from pairscore.model.fit import Fit
 
 # Each rank interval compares an item with at most this many others: time against ranks to 1/5000.
@@ -95,6 +94,8 @@ class HeldPairs:
     def of_pieces(cls, fit: Fit, n: int, pieces: Pieces, width: float) -> "HeldPairs | None":
         if fit.recession is None:
             return None
+        from pairscore.estimators.separation import MOST_CONTRASTS
+
         if n * (n - 1) > 2 * MOST_CONTRASTS or fit.item_effects is not None:
             return cls(fit, None)
         values = np.concatenate([np.empty((0, fit.n_features)), *pieces()])

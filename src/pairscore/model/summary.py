@@ -9,8 +9,8 @@ import numpy as np
 
 from pairscore.core.significance import interval_width, p_in_words, z_and_p
 from pairscore.data.recipe import n_smooth, recipe_of
-from pairscore.display import first_few, html_text, text_table
-from pairscore.estimators.smooth_ridge import NO_SMOOTH_PART
+from pairscore.display import first_few, html_text, interval_in_words, number_in_words, text_table
+from pairscore.estimators.ridge import NO_SMOOTH_PART
 from pairscore.model.categories import CategoryTerm, shown_coefficients
 from pairscore.model.coefficient_intervals import effect_intervals
 from pairscore.model.contrasts import (
@@ -537,38 +537,21 @@ def _cells(
     name: str, coef: float, error: float, z: float, p: float, low: float, high: float, wins: float
 ) -> list[str]:
     """A coefficient's row of the text table."""
-    tested = [_number(error, "#.3g"), _number(z, ".2f"), _number(p, ".4f")]
+    tested = [number_in_words(error, "#.3g"), number_in_words(z, ".2f"), number_in_words(p, ".4f")]
     if p < SMALLEST_SHOWN_P:
         tested[-1] = f"<{SMALLEST_SHOWN_P:.4f}"
-    interval = f"[{_number(low, ' #.4g')}, {_number(high, ' #.4g')}]"
+    interval = f"[{number_in_words(low, ' #.4g')}, {number_in_words(high, ' #.4g')}]"
     if np.isinf(low) or np.isinf(high):
         tested = ["none", "none", "none"]
     if np.isnan(low) or np.isinf(low) or np.isinf(high):
         interval = interval_in_words(low, high, "#.4g")
-    return [name, _number(coef, "#.4g"), *tested, interval, _number(wins, ".1f")]
-
-
-def interval_in_words(low: float, high: float, style: str = ".4g") -> str:
-    """An interval that may be unknown, or open at one end or both."""
-    if np.isnan(low) or np.isnan(high):
-        return "unknown"
-    if np.isinf(low) and np.isinf(high):
-        return "none"
-    if np.isinf(high):
-        return f"{_number(low, style)} or more"
-    if np.isinf(low):
-        return f"{_number(high, style)} or less"
-    return f"[{_number(low, style)}, {_number(high, style)}]"
+    return [name, number_in_words(coef, "#.4g"), *tested, interval, number_in_words(wins, ".1f")]
 
 
 def _category_record(term: CategoryTerm, test: JointTest) -> dict[str, Any]:
     """What JSON has of a category: its joint test, and which levels can be compared."""
     record = {"name": term.name, "reference": term.reference or None, "sets": term.sets}
     return record | {name: one for name, one in vars(test).items() if name != "names"}
-
-
-def _number(value: float, style: str = ".4g") -> str:
-    return "unknown" if np.isnan(value) else format(value, style).rstrip(".")
 
 
 def _in_lines(facts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -585,13 +568,13 @@ def _ability_cells(
 ) -> list[str]:
     """An item's row of the text table."""
     *quasi_error, low, high, rank = quasi_error_ends_and_rank
-    errors = [_number(number, "z.3f") for number in (error, *quasi_error)]
+    errors = [number_in_words(number, "z.3f") for number in (error, *quasi_error)]
     interval = f"[{low: .3f}, {high: .3f}]"
     if np.isinf(low) or np.isinf(high):
         errors = ["none" for _ in errors]
     if not (np.isfinite(low) and np.isfinite(high)):
         interval = interval_in_words(low, high, ".3f")
-    return [str(name), _number(ability, "z.3f"), *errors, interval, str(rank)]
+    return [str(name), number_in_words(ability, "z.3f"), *errors, interval, str(rank)]
 
 
 def ability_columns(fit: Fit) -> dict[str, list[Any]]:

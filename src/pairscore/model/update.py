@@ -8,10 +8,10 @@ import numpy as np
 
 from pairscore.choices import REPEATED
 from pairscore.data.column_roles import check_names, rename_votes
-from pairscore.data.comparisons import Comparisons, items_of_votes
+from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.data.repeated_comparisons import refuse_repeated
-from pairscore.data.votes import PER_ROW, Votes, read_votes
+from pairscore.data.votes import PER_ROW, Votes, items_of_votes, read_votes
 from pairscore.errors import PairscoreError
 from pairscore.estimators.estimate import Note
 from pairscore.estimators.settings import Settings

@@ -15,13 +15,12 @@ from pairscore.errors import PairscoreError, no_comparisons
 from pairscore.estimators.checks import refuse_lost_digits, refuse_too_many_features, refuse_weights
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.estimate import Estimate, Note
-from pairscore.estimators.lapse_rate import fit_lapse
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.estimators.smooth_ridge import refuse_no_ridge
 from pairscore.model.feature_notes import feature_notes, side_notes
 from pairscore.model.fit import Fit
-from pairscore.model.fit_comparisons import keep_estimate, only_ties, without_decisions
+from pairscore.model.fit_comparisons import fit_lapse, keep_estimate, only_ties, without_decisions
 from pairscore.model.inference import choose_inference
 from pairscore.model.odd_data import alike_notes, extreme_items, one_sided_notes
 from pairscore.model.provenance import record_of

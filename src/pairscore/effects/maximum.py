@@ -7,7 +7,7 @@ import numpy as np
 
 from pairscore.core.optimise import Step, minimise, search_by_value
 from pairscore.core.whitening import Basis
-from pairscore.effects.single_comparisons import SingleComparisons
+from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
 from pairscore.estimators.likelihood_solvers import RUNAWAY
 
 LARGEST_MOVE = 0.5  # of eta in one step, up to which the loss is close to its quadratic
@@ -97,3 +97,10 @@ def sizes_of_errors(rows: SingleComparisons, top: RowsMaximum) -> np.ndarray:
     """Standard errors of theta times the usual size of what it multiplies."""
     unit = np.concatenate([rows.feature_units, rows.usual_sizes])
     return np.sqrt(np.diag(top.basis.inverse)) * unit
+
+
+def endless(rows: SingleComparisons, top: RowsMaximum) -> bool:
+    """Whether some effect of comparisons has no finite size, so that nothing can be said of items
+    beside it.
+    """
+    return bool(np.any(sizes_of_errors(rows, top)[len(rows.mean) :] > ENDLESS))

@@ -8,13 +8,13 @@ import numpy as np
 from pairscore.data.comparisons import Comparisons
 from pairscore.effects.design import PreparedFit, make_design, prepare_fit
 from pairscore.effects.joint_separation import SMALLEST_GAP, Separation, find_separation
-from pairscore.effects.rows_maximum import (
+from pairscore.effects.maximum import (
     RowsMaximum,
+    endless,
     maximise_rows,
     runs_away_beside_slips,
-    sizes_of_errors,
 )
-from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
+from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
@@ -64,13 +64,6 @@ def maximise_held(
     prepared = replace(prepared, rows=rows)
     top = maximise_rows(rows, start, settings.max_iter, tol)
     return HeldMaximum(prepared, alone, top, found)
-
-
-def endless(rows: SingleComparisons, top: RowsMaximum) -> bool:
-    """Whether some effect of comparisons has no finite size, so that nothing can be said of items
-    beside it.
-    """
-    return bool(np.any(sizes_of_errors(rows, top)[len(rows.mean) :] > ENDLESS))
 
 
 def rows_at_maximum(fit: "Fit", data: Comparisons) -> tuple[SingleComparisons, RowsMaximum]:
