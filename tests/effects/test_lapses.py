@@ -96,3 +96,47 @@ def test_item_effects_are_chosen_beside_slips():
     assert model.item_effects_test_.used
     always = RankRegression(lapse="auto", item_effects=True).fit(items, votes)
     assert model.lapse_.rate == pytest.approx(always.lapse_.rate, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"item_effects": True},
+        {"item_effects": True, "side_effect": True},
+        {"item_effects": "auto"},
+        {"context": ["length"]},
+    ],
+)
+def test_a_ridge_holds_a_scale_without_end_beside_effects_too(settings):
+    """All comparisons agree with the score but one, which a slip explains."""
+    rng = np.random.default_rng(0)
+    X = np.arange(12.0)[:, None]
+    left, right = np.array([(a, b) for a in range(12) for b in range(a)]).T
+    swap = rng.random(len(left)) < 0.5
+    left, right = np.where(swap, right, left), np.where(swap, left, right)
+    winner = np.where((left > right) ^ (np.abs(left - right) == 11), "left", "right")
+    votes = {"left": left, "right": right, "winner": winner, "length": rng.normal(size=len(left))}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = RankRegression(lapse=0.05, **settings).fit(X, votes)
+    assert 0 < model.coef_[0] < 10
+    assert any("slips explain every comparison" in str(one.message) for one in caught)
+    assert not [one for one in caught if issubclass(one.category, RuntimeWarning)]
+
+
+@pytest.mark.parametrize("lapse", [0.05, "auto"])
+def test_abilities_that_slips_leave_without_an_end_are_held(lapse):
+    """A few items of sixty lost nothing that a slip does not explain."""
+    rng = np.random.default_rng(1)
+    left = rng.integers(60, size=900)
+    right = (left + 1 + rng.integers(59, size=900)) % 60
+    score = 3 * rng.normal(size=60)
+    won = rng.random(900) < 0.1 + 0.8 * expit(score[left] - score[right])
+    votes = {"left": left, "right": right, "winner": np.where(won, "left", "right")}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = RankRegression(lapse=lapse).fit(None, votes)
+        scores = np.asarray(model.rank()["score"], dtype=float)
+    assert np.ptp(scores) < 30
+    assert any("slips explain every comparison" in str(one.message) for one in caught)
+    assert not [one for one in caught if issubclass(one.category, RuntimeWarning)]

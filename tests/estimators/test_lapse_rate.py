@@ -20,6 +20,7 @@ from pairscore.estimators.lapse_rate import (
     shared_meat,
 )
 from pairscore.estimators.likelihood import fit_likelihood
+from pairscore.estimators.likelihood_solvers import runs_away
 from pairscore.estimators.settings import check_settings
 from pairscore.estimators.table_data import TableData
 from tests.hard_designs import draw as draw_hard
@@ -340,3 +341,54 @@ def test_probabilities_are_those_of_answers():
     assert model.predict_proba(pairs)[0, 1] == pytest.approx(expected, rel=1e-9)
     every = model.predict_proba(Comparisons.from_pairs(X, left, right))
     assert every.max() < 0.95
+
+
+def few_comparisons(seed):
+    """Of items of three features, with a left item that wins one in ten whatever its score."""
+    rng = np.random.default_rng(seed)
+    n, m = [(5, 8), (5, 4), (8, 20), (20, 80), (12, 40)][seed % 5]
+    X = rng.normal(size=(n, 3))
+    score = X @ [1, 1, 0]
+    left = rng.integers(n, size=m)
+    right = (left + 1 + rng.integers(n - 1, size=m)) % n
+    outcome = np.where((rng.random(m) < 0.9) & (score[left] < score[right]), -1, 1)
+    return X, votes_of(left, right, outcome)
+
+
+@pytest.mark.parametrize(
+    ("seed", "lapse", "side"),
+    [
+        (0, 0.2, False),
+        (10, 0.01, True),
+        (30, 0.01, True),
+        (141, 0.2, False),
+        (172, 0.2, True),
+        (68, "auto", False),
+        (233, "auto", True),
+    ],
+)
+def test_scores_are_finite_where_slips_and_a_separation_explain_everything(seed, lapse, side):
+    """Some direction separates what it touches, and slips explain what contradicts the others."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = RankRegression(lapse=lapse, side_effect=side).fit(*few_comparisons(seed))
+    assert np.max(np.abs(model.coef_)) < 20
+    assert any("slips explain every comparison" in str(one.message) for one in caught)
+    assert not [one for one in caught if issubclass(one.category, RuntimeWarning)]
+
+
+def test_a_side_of_either_sign_runs_away():
+    X, votes = few_comparisons(3)
+    data = TableData(Comparisons.from_frames(X, votes)[0], True)
+    assert not runs_away(data, np.array([1.0, 1.0, 0.0, -1.0]))
+    for side in (-1e3, 1e3):
+        assert runs_away(data, np.array([1.0, 1.0, 0.0, side]))
+
+
+@pytest.mark.parametrize("far", [30.0, 800.0])
+def test_an_answer_against_a_huge_difference_has_numbers_for_derivatives(far):
+    answers = Answers(np.array([0.5, far]), np.array([9.0, 5.0]), np.array([2.0, 1.0]), Logit())
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        found = answers.near(0.0)
+    assert 0 < found.rate[0] < 0.5
+    assert np.isfinite(found.value[0])

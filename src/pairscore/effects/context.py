@@ -111,15 +111,29 @@ def with_projection(rows: SingleComparisons) -> SingleComparisons:
     return replace(rows, X=X, mean=mean, ridge=ridge)
 
 
+def _ridge_of_scatter(rows: SingleComparisons) -> np.ndarray:
+    """The ridge of features as one of their scatter (d x d), of which information is so much."""
+    d = len(rows.mean)
+    curvature = 4 * float(rows.rule.link.pdf(np.zeros(1))[0]) ** 2
+    return np.asarray(rows.ridge[:d, :d] / curvature)
+
+
 def net_of_features(
     rows: SingleComparisons, values: np.ndarray, pairs: Pairs, number: np.ndarray
 ) -> np.ndarray:
-    """Residuals of ``values`` (N x e) on the features, items as often as they were compared."""
+    """Residuals of ``values`` (N x e) on the features, items as often as they were compared, and
+    with the ridge of the features.
+    """
     exposure = np.sqrt(pairs.item_sums(number, number))[:, None]
     centred = rows.X - rows.mean
     unit = np.sqrt(np.mean(centred**2, axis=0))
-    design = np.column_stack([np.ones(len(rows.X)), centred / np.where(unit > 0, unit, 1.0)])
-    fitted = np.linalg.lstsq(exposure * design, exposure * values, rcond=1e-10)[0]
+    unit = np.where(unit > 0, unit, 1.0)
+    design = np.column_stack([np.ones(len(rows.X)), centred / unit])
+    held = np.sqrt(np.diag(_ridge_of_scatter(rows))) / unit
+    ridge = np.insert(np.diag(held), 0, 0.0, axis=1)[held > 0]
+    weighted = np.vstack([exposure * design, ridge])
+    targets = np.vstack([exposure * values, np.zeros((len(ridge), values.shape[1]))])
+    fitted = np.linalg.lstsq(weighted, targets, rcond=1e-10)[0]
     return np.where(exposure > 0, values - design @ fitted, 0.0)
 
 
@@ -227,13 +241,15 @@ def projection_covariance(data: TableData, post: Posterior) -> np.ndarray:
     """What coefficients (d x d) are unsure of because the projected context is net of the features.
 
     As far as the features of the items at hand go along with it by chance, the coefficients have
-    it: they carry the regression of pi p on X, whose error is that of weighted least squares.
+    it: they carry the regression of pi p on X, whose error is that of weighted least squares, and
+    whose ridge is theirs.
     """
     rows, d = post.rows, data.X.shape[1]
     of_context = (rows.X[:, d:] - rows.mean[d:]) @ post.theta[d : len(rows.mean)]
     exposures, centred = data.tally.exposures, data.X - data.item_moments.mean
     unit = np.where(data.item_moments.sd > 0, data.item_moments.sd, 1.0)
-    scatter = data.item_moments.scatter / np.outer(unit, unit)
+    penalty = data.weight_unit * _ridge_of_scatter(rows)[:d, :d]
+    scatter = (data.item_moments.scatter + penalty) / np.outer(unit, unit)
     inverse = np.linalg.pinv(scatter, hermitian=True) / np.outer(unit, unit)
     weighted = (exposures * of_context)[:, None] * centred
     return inverse @ (weighted.T @ weighted) @ inverse

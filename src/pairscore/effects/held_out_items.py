@@ -42,6 +42,7 @@ from pairscore.effects.expectation_propagation import (
 )
 from pairscore.effects.item_variance import LOOSE
 from pairscore.effects.single_comparisons import SingleComparisons
+from pairscore.estimators.ridge import ridge_size, ridge_units
 from pairscore.estimators.ridge_choice import (
     RidgeCurve,
     best_ridge,
@@ -277,24 +278,26 @@ def coefficients_by_ridge(post: Posterior, d: int, unit: np.ndarray, l2: np.ndar
     return (axes @ (along[:, None] / (values[:, None] + l2))) / used[:, None]
 
 
-def ridge_of(post: Posterior, data: TableData) -> float:
+def ridge_of(post: Posterior, data: TableData, settings: Settings) -> float:
     """The ridge l2 that a fit has, in the units of the setting."""
-    sd, d = data.item_moments.sd, data.X.shape[1]
-    varies = sd > 0
+    unit = ridge_units(settings, data.item_moments.sd)
+    varies = unit > 0
     if not varies.any():
         return 0.0
-    return data.weight_unit * float(
-        np.median(np.diag(post.rows.ridge)[:d][varies] / sd[varies] ** 2)
-    )
+    own = np.diag(post.rows.ridge)[: len(unit)][varies]
+    return data.weight_unit * float(np.median(own / unit[varies] ** 2))
 
 
-def folds_at_ridge(folds: ItemFolds, data: TableData, before: float, l2: float) -> ItemFolds | None:
-    """The fits without each fold with the ridge l2 in place of another; None if that is too far
-    for one step, and the fits are to be found again.
+def folds_at_ridge(
+    folds: ItemFolds, data: TableData, settings: Settings, before: float
+) -> ItemFolds | None:
+    """The fits without each fold with the ridge of the settings in place of another; None if that
+    is too far for one step, and the fits are to be found again.
     """
+    l2 = settings.ridge
     if abs(np.log(l2 / before)) > FAR_RIDGE:
         return None
-    d, unit = data.X.shape[1], data.item_moments.sd
+    d, unit = data.X.shape[1], ridge_units(settings, data.item_moments.sd)
     posts = []
     for post in folds.posts:
         ridge = np.array([l2 / data.weight_unit])
@@ -315,11 +318,12 @@ def choose_ridge_for_effects(
     they will have. None where no feature differs within a comparison.
     """
     rows, d = post.rows, data.X.shape[1]
-    scatter, _ = standard_scatter(data.X, data.pairs, data.item_moments.spread)
+    unit, weight_unit = ridge_units(settings, data.item_moments.sd), data.weight_unit
+    center = replace(data.item_moments.spread, sd=unit)
+    scatter, _ = standard_scatter(data.X, data.pairs, center)
     l2 = ridges(max(float(np.linalg.eigvalsh(scatter)[-1]), 0.0), settings.link)
     if not l2.all():
         return None
-    unit, weight_unit = data.item_moments.sd, data.weight_unit
     scores = np.full((len(rows.X), len(l2)), np.nan)
     centred = data.X - data.item_moments.mean
     for number, without in enumerate(folds.posts):
@@ -347,8 +351,9 @@ def choose_ridge_for_effects(
     # Beside effects comparisons say less, in this ratio, and as far from usual would be a ridge as
     # much weaker. Its root did best in studies/test_new_items.py: with groups, the whole of it was
     # too weak a ridge.
-    ratio = ridge_of(post, data) / max(settings.ridge, TINY)
-    usual = d * weight_unit * float(np.sqrt(np.clip(ratio, SMALLEST_RATIO, 1.0)))
+    ratio = ridge_of(post, data, settings) / max(settings.ridge, TINY)
+    size = ridge_size(settings, d)
+    usual = size * weight_unit * float(np.sqrt(np.clip(ratio, SMALLEST_RATIO, 1.0)))
     worth = 1.0
     if data.comparisons.item_groups is not None:
         best = int(np.argmin(total))

@@ -255,9 +255,9 @@ def with_ridge_for_effects(
     d, ridge, s = len(rows.mean), rows.ridge.copy(), post.derivatives
     borders = rows.item_borders(s)
     beside = rows.information(s, borders) - borders.T @ post.covariance.times(borders) - ridge
-    unit = np.where(rows.feature_units > 0, rows.feature_units, np.inf)
+    held = np.where(np.diag(ridge)[:d] > 0, np.diag(ridge)[:d], np.inf)
     with_effects, without = (
-        float(np.sum(np.diag(information)[:d] / unit**2))
+        float(np.sum(np.diag(information)[:d] / held))
         for information in (beside, rows.information(rows.derivatives(theta)) - ridge)
     )
     ridge[:d, :d] *= min(max(with_effects, 0.0) / max(without, float(np.finfo(float).tiny)), 1.0)

@@ -69,7 +69,12 @@ from pairscore.estimators.estimate import (
     Note,
 )
 from pairscore.estimators.lapse_rate import difference_of_decided
-from pairscore.estimators.likelihood import fit_likelihood, not_maximised
+from pairscore.estimators.likelihood import (
+    NO_SCALE_BESIDE_SLIPS,
+    fit_likelihood,
+    not_maximised,
+)
+from pairscore.estimators.likelihood_solvers import RUNAWAY
 from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.ridge_choice import RidgeCurve
 from pairscore.estimators.separation import SIDE, TIE, Recession, separation_note
@@ -81,6 +86,7 @@ from pairscore.messages import Setting
 # hundredth; a study that takes more than ROUNDS swings for ever, and a note says so.
 CLOSE = 0.001
 ROUNDS = 40
+LEAST_DOUBT = 1e-6  # chance of the other outcome but for slips, below which it tells of nothing
 NOT_SHRUNK = FewItemsWarning(
     "how far items differ cannot be estimated here, so that abilities are plain, and not shrunk"
 )
@@ -88,6 +94,11 @@ ALL_OPEN = UnbeatenItemsWarning(
     "the comparisons of the other items do not determine the effects of side, context or ties, so"
     " that a ridge holds all abilities, and all their intervals are open",
     "fit without these effects",
+)
+NO_ABILITY_BESIDE_SLIPS = SeparationWarning(
+    "slips explain every comparison that contradicts the abilities of some items, so that these"
+    " have no finite size; a ridge holds all abilities",
+    ["use a smaller " + Setting("lapse"), "add comparisons"],
 )
 
 
@@ -242,7 +253,8 @@ def _fit_with_ridge(data: TableData, prepared: PreparedFit, settings: Settings) 
     settings = replace(settings, l2=curve.chosen)
     given = replace(settings, choose_l2=False)
     joint = _start_joint_fit(data, prepare_fit(data, given), given).finish()
-    folds = folds_at_ridge(folds, data, ridge_of(start.post, data), curve.chosen)
+    before = ridge_of(start.post, data, settings)
+    folds = folds_at_ridge(folds, data, settings, before)
     if folds is None:
         folds = fit_without_folds(joint.post, data)
     return FitWithRidge(joint, settings, curve, folds)
@@ -265,7 +277,7 @@ class JointStart(NamedTuple):
 def _start_joint_fit(data: TableData, prepared: PreparedFit, settings: Settings) -> JointStart:
     """Theta, effects of items by their law, and slopes of judges."""
     start = prepared.first_theta()
-    if prepared.only_features:
+    if prepared.only_features and NO_SCALE_BESIDE_SLIPS not in prepared.plain.notes:
         top = maximum_at(prepared.rows, start)
         held = HeldMaximum(prepared, top, top, None)
     else:
@@ -342,7 +354,23 @@ def _fit_abilities(data: TableData, settings: Settings) -> Estimate:
     prepared = prepare_fit(data, settings)
     if not settings.ridge:
         refuse_context_of_items(prepared.rows, prepared.names)
-    return _estimate(data, settings, _fit_jointly(data, prepared, settings))
+    joint = _fit_jointly(data, prepared, settings)
+    if settings.ridge > 0 or settings.link.lapse == 0 or not _abilities_run_away(joint.post):
+        return _estimate(data, settings, joint)
+    held = replace(settings, l2=SEPARATION_L2 * data.weight_unit)
+    fit = _estimate(data, held, _fit_jointly(data, prepare_fit(data, held), held))
+    return replace(fit, settings=settings, notes=[NO_ABILITY_BESIDE_SLIPS, *fit.notes])
+
+
+def _abilities_run_away(post: Posterior) -> bool:
+    """Whether all comparisons of some item are sure but for slips, or abilities are far apart."""
+    rows, size = post.rows, np.abs(post.eta)
+    least = np.full(len(rows.X), np.inf)
+    for side in (rows.left, rows.right):
+        np.minimum.at(least, side, size)
+    doubt = rows.rule.link.plain.cdf(-least[rows.compared])
+    apart = float(np.ptp(post.effect[rows.compared]))
+    return bool(np.any(doubt < LEAST_DOUBT)) or not apart < RUNAWAY
 
 
 def _context_of_items(
@@ -368,6 +396,8 @@ def _separation_notes(data: TableData, joint: JointFit, recession: Recession | N
     """Those of the fit of the pairs, and which parameters have no finite size."""
     prepared = joint.prepared
     notes = list(prepared.plain.notes)
+    if joint.held.beside_slips and NO_SCALE_BESIDE_SLIPS not in notes:
+        notes = [NO_SCALE_BESIDE_SLIPS, *notes]
     if recession is None or not recession.touched.any():
         return notes
     words = {("side", "left"): SIDE, ("tie", "tie"): TIE}

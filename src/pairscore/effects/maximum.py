@@ -8,6 +8,7 @@ import numpy as np
 from pairscore.core.optimise import Step, minimise, search_by_value
 from pairscore.core.whitening import Basis
 from pairscore.effects.single_comparisons import ENDLESS, SingleComparisons
+from pairscore.estimators.likelihood_solvers import RUNAWAY
 
 LARGEST_MOVE = 0.5  # of eta in one step, up to which the loss is close to its quadratic
 
@@ -43,6 +44,8 @@ class SingleComparisonsLoss:
         return RowsLossAt(rows.loss(s, theta), rows.gradient(s, theta), rows.basis(s))
 
     def newton_step(self, theta: np.ndarray, here: RowsLossAt, iteration: int) -> Step:
+        if runs_away_beside_slips(self.rows, theta):
+            return Step(np.zeros_like(theta), 0.0)
         direction = here.basis.solve(here.gradient)
         gap = max(float(here.gradient @ direction), self.gap_of_near_rows(theta, direction))
         return Step(direction, gap / self.rows.n_comparisons)
@@ -62,7 +65,15 @@ class SingleComparisonsLoss:
         move = np.where(near, move, 0.0)
         slope = float(s.eta @ move) + float(theta @ rows.ridge @ direction)
         bend = float(s.eta_eta @ move**2) + float(direction @ rows.ridge @ direction)
-        return slope**2 / bend if bend > 0 else 0.0
+        return slope * (slope / bend) if bend > 0 else 0.0  # infinite where it is too large
+
+
+def runs_away_beside_slips(rows: SingleComparisons, theta: np.ndarray) -> bool:
+    """Whether slips explain what contradicts the score, so that no scale of it is large enough."""
+    if rows.rule.link.lapse == 0 or not len(theta):
+        return False
+    square = float(rows.amount @ rows.predictor(theta) ** 2)
+    return not square < RUNAWAY**2 * rows.n_comparisons
 
 
 def maximise_rows(

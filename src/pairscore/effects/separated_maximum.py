@@ -8,8 +8,14 @@ import numpy as np
 from pairscore.data.comparisons import Comparisons
 from pairscore.effects.design import PreparedFit, make_design, prepare_fit
 from pairscore.effects.joint_separation import SMALLEST_GAP, Separation, find_separation
-from pairscore.effects.maximum import RowsMaximum, endless, maximise_rows
+from pairscore.effects.maximum import (
+    RowsMaximum,
+    endless,
+    maximise_rows,
+    runs_away_beside_slips,
+)
 from pairscore.effects.single_comparisons import SingleComparisons
+from pairscore.estimators.ridge import SEPARATION_L2
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
 
@@ -21,13 +27,15 @@ class HeldMaximum(NamedTuple):
     """The maximum over theta without effects of items.
 
     ``alone`` is where Newton's method got to, and ``top`` the maximum of what is held: the same
-    where there is no ``separation``. The rows of ``prepared`` have its ridge.
+    where there is no ``separation``. The rows of ``prepared`` have its ridge; or one on everything
+    ``beside_slips`` that explain all that contradicts the score.
     """
 
     prepared: PreparedFit
     alone: RowsMaximum
     top: RowsMaximum
     separation: Separation | None
+    beside_slips: bool = False
 
     @property
     def endless(self) -> bool:
@@ -43,6 +51,12 @@ def maximise_held(
 ) -> HeldMaximum:
     """Newton's steps to the maximum, with a ridge along directions in which there is none."""
     alone = maximise_rows(prepared.rows, start, settings.max_iter, tol)
+    if runs_away_beside_slips(prepared.rows, alone.theta):
+        rows, sd = prepared.rows, data.item_moments.sd
+        unit = np.concatenate([sd, rows.usual_sizes])
+        rows = replace(rows, ridge=rows.ridge + SEPARATION_L2 * np.diag(unit**2))
+        top = maximise_rows(rows, start, settings.max_iter, tol)
+        return HeldMaximum(replace(prepared, rows=rows), top, top, None, beside_slips=True)
     found = find_separation(data, settings, prepared, alone)
     if found is None:
         return HeldMaximum(prepared, alone, alone, None)

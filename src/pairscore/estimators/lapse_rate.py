@@ -61,6 +61,7 @@ N_BINS = 96  # of differences, for the test and the interval
 LEAST_WIDER = 0.5  # estimate of a variance over that of independent answers
 END_LEVEL = 0.025  # of a test of one end of an interval
 TINY = float(np.finfo(float).tiny)
+LEAST_CHANCE = 1e-140  # of an answer along a score: one over its square is a number, times others
 
 
 class Along(NamedTuple):
@@ -120,8 +121,8 @@ class Answers:
         s, e = scale[:, None], rate[:, None]
         f, rise, bend = self.link.expansion(s * self.x)
         rest = 1 - 2 * e
-        p = np.maximum(e + rest * f, TINY)
-        q = np.maximum(1 - e - rest * f, TINY)
+        p = np.maximum(e + rest * f, LEAST_CHANCE)
+        q = np.maximum(1 - e - rest * f, LEAST_CHANCE)
         value = (self.right * np.log(p) + self.wrong * np.log(q)).sum(axis=1)
         in_s = rest * rise * self.x
         in_e = 1 - 2 * f

@@ -53,6 +53,7 @@ from pairscore.estimators.likelihood_solvers import (
     LikelihoodLoss,
     QuasiNewton,
     hessian_at,
+    runs_away,
 )
 from pairscore.estimators.ridge import SEPARATION_L2, ridge_is_weak, ridge_penalty, ridge_units
 from pairscore.estimators.separation import (
@@ -75,8 +76,12 @@ from pairscore.messages import Piece, Setting
 SMALLEST_SPREAD = 0.05
 LARGEST_START = 3.0  # coefficient of a standardised feature to start from
 MOST_PASSES = 30  # over comparisons that are not in memory
-RUNAWAY = 50.0  # mean square root of differences, at which no answer is other than sure
 SMALLEST_CURVATURE = 0.02  # of the average one: a sample may not see every direction
+NO_SCALE_BESIDE_SLIPS = SeparationWarning(
+    "slips explain every comparison that contradicts the score, so that its scale has no finite"
+    " size; a ridge holds it",
+    ["use a smaller " + Setting("lapse"), "add comparisons"],
+)
 
 
 @dataclass(frozen=True)
@@ -294,7 +299,7 @@ def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     optimum = _maximum_without_slips(data, settings, start) if has_slips else None
     if optimum is None or not optimum.separated:
         optimum = maximum(data, settings, start if optimum is None else optimum.theta)
-    if has_slips and not optimum.separated and _runs_away(data, optimum.theta):
+    if has_slips and not optimum.separated and runs_away(data, optimum.theta):
         return _held_beside_slips(data, settings, start)
     if not optimum.separated:
         return likelihood_estimate(
@@ -329,13 +334,6 @@ def _maximum_without_slips(data: FitData, settings: Settings, start: np.ndarray)
     return replace(optimum, theta=start)
 
 
-def _runs_away(data: FitData, theta: np.ndarray) -> bool:
-    """Whether differences of scores are so large that the link is flat at nearly all of them."""
-    coef = theta[: len(data.feature_names)]
-    square = 2 * float(coef @ data.item_moments.covariance @ coef) + float(theta[len(coef) :].sum())
-    return not square < RUNAWAY**2
-
-
 def _held_beside_slips(data: FitData, settings: Settings, start: np.ndarray) -> Estimate:
     """The fit where slips explain all comparisons that contradict the score, so that no scale of
     it is large enough: a ridge of SEPARATION_L2 holds it.
@@ -344,12 +342,7 @@ def _held_beside_slips(data: FitData, settings: Settings, start: np.ndarray) -> 
     optimum = maximum(data, held, start, SEPARATION_L2 * data.weight_unit)
     found = curvature(data, held, optimum.theta, optimum.ridge)
     estimate = likelihood_estimate(data, settings, optimum, found)
-    note = SeparationWarning(
-        "slips explain every comparison that contradicts the score, so that its scale has no finite"
-        " size; a ridge holds it",
-        ["use a smaller " + Setting("lapse"), "add comparisons"],
-    )
-    return replace(estimate, notes=[note, *estimate.notes])
+    return replace(estimate, notes=[NO_SCALE_BESIDE_SLIPS, *estimate.notes])
 
 
 def fit_separated(
@@ -370,6 +363,8 @@ def fit_separated(
             cuts = (*cuts, explained_cut(others, rest.theta, unit))
             others = data.part(Selection(cuts, touched=False))
             rest = None
+    if rest is not None and settings.link.lapse > 0 and runs_away(data, rest.theta):
+        return _held_beside_slips(data, settings, start)
     directions = separated_directions(data, others)
     explained = data.part(Selection(cuts, touched=True))
     origin = np.zeros(len(unit)) if rest is None else rest.theta

@@ -37,6 +37,7 @@ FEWEST_PRODUCTS = 20  # with a Hessian, before its equations are solved directly
 # a second, and closes three to five digits of the gap.
 CLOSE, CLOSE_OF_MANY = 1e-19, 5e-13
 MANY = 5e6
+RUNAWAY = 50.0  # mean square root of differences, at which no answer is other than sure
 SMALLEST_SHRINK = 1e-4  # of a gap by one step, that is not taken for luck
 SMALLEST_BEND = 1e-8  # cosine of a step and the change of the gradient, below which it is rounding
 
@@ -54,6 +55,14 @@ def hessian_at(data: FitData, theta: np.ndarray, link: Link) -> tuple[np.ndarray
     smallest = np.linalg.eigvalsh(sums.observed / np.outer(unit, unit)).min(initial=0.0)
     exact = isinstance(link, Logit) or smallest > -TOLERANCE * float(np.trace(sums.expected))
     return (sums.observed, True) if exact else (sums.expected, False)
+
+
+def runs_away(data: FitData, theta: np.ndarray) -> bool:
+    """Whether differences of scores are so large that the link is flat at nearly all of them."""
+    d = len(data.feature_names)
+    coef, side = theta[:d], theta[d:]
+    square = 2 * float(coef @ data.item_moments.covariance @ coef) + float(side @ side)
+    return not square < RUNAWAY**2
 
 
 class Solver(Protocol):
@@ -146,7 +155,11 @@ class LikelihoodLoss:
 
         Half the squared Newton decrement, gradient' Hessian^-1 gradient, is the gap: that of all
         comparisons together, in units of the weight of a pair, which is far below a standard error.
+        Beside slips, which may leave no scale large enough, steps end where the score runs away.
         """
+        is_free = self.link.lapse > 0 and not np.any(self.ridge[: self.n_features])
+        if is_free and runs_away(self.data, self.theta(params)):
+            return Step(np.zeros_like(params), 0.0)
         precision = FINE if iteration > 1 else COARSE
         direction, counts = self.solver.direction(self, params, here.gradient, precision)
         gap = counts * 0.5 * float(here.gradient @ direction) / self.pair_weight

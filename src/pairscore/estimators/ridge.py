@@ -30,6 +30,12 @@ def ridge_units(settings: Settings, sd: np.ndarray) -> np.ndarray:
     return sd * np.sqrt(settings.ridge_weights) if settings.ridge_weights else sd
 
 
+def ridge_size(settings: Settings, n_features: int) -> float:
+    """How many features there are, each as 1 / w of one that has the weight w."""
+    weights = settings.ridge_weights
+    return float(np.sum(1 / np.array(weights))) if weights else float(n_features)
+
+
 def ridge_is_weak(l2: float, weight_unit: float) -> bool:
     """Whether the ridge is none, or too weak to hold coefficients back if data are separated."""
     return l2 <= WEAK_L2 * weight_unit

@@ -49,7 +49,7 @@ from pairscore.estimators.closed_form import (
     shrink_covariance,
 )
 from pairscore.estimators.fit_data import along_comparisons
-from pairscore.estimators.ridge import ridge_penalty, ridge_units
+from pairscore.estimators.ridge import ridge_penalty, ridge_size, ridge_units
 from pairscore.estimators.settings import Settings
 from pairscore.estimators.table_data import TableData
 from pairscore.messages import Setting
@@ -281,8 +281,7 @@ def choose_ridge(
     if in_groups and meet and unit.max() + 1 >= N_GROUP_FOLDS:
         deal = partial(deal_groups, pairs=pairs, unit=unit, rng=rng)
     path = path_of(data, settings)
-    weights = settings.ridge_weights
-    size = float(np.sum(1 / np.array(weights))) if weights else None
+    size = ridge_size(settings, data.X.shape[1])
     curve, rows = ridge_of_deals(data, path, deal, workers, unit if in_groups else None, size)
     names = votes.items.names if data.has_items and len(rows) else []
     outliers = tuple(str(names[row]) for row in rows) if names else ()
@@ -897,6 +896,9 @@ class LikelihoodPath(RidgePath):
         for 40 features and a hundredth for 200; where they do not come to an end, by these.
         """
         diagonal = self._hessian_diagonal(here.information, l2, rows.extra.shape[1])
+        # beside slips, a side that is far out has no information; it stays where it is
+        known = diagonal > ROUNDING * diagonal.max(axis=0, initial=0.0)
+        diagonal = np.where(known, diagonal, np.inf)
         step = np.zeros_like(here.gradient)
         residual = here.gradient.copy()
         direction = residual / diagonal
