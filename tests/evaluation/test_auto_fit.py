@@ -82,7 +82,7 @@ def test_the_ridge_of_a_fold_is_chosen_once_and_is_the_same_with_more_settings(m
         calls.append(args)
         return choose_ridge(*args)
 
-    monkeypatch.setattr("pairscore.estimators.smooth_ridge.choose_ridge", counted)
+    monkeypatch.setattr("pairscore.estimators.ridge_choice.choose_ridge", counted)
     choice = quietly(data)
     tried = [trial for trial in choice.trials if "l2" in trial.settings]
     tested = [trial for trial in tried if np.isfinite(trial.loss.value)]
