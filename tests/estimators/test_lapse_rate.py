@@ -12,6 +12,7 @@ from pairscore.core.links import Lapse, Link, Logit
 from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import SeparationWarning
+from pairscore.estimators.lapse import LapseRate
 from pairscore.estimators.lapse_rate import (
     PRIOR_ANSWERS,
     Answers,
@@ -392,3 +393,13 @@ def test_an_answer_against_a_huge_difference_has_numbers_for_derivatives(far):
         found = answers.near(0.0)
     assert 0 < found.rate[0] < 0.5
     assert np.isfinite(found.value[0])
+
+
+def test_what_is_said_of_slips_names_them():
+    """On a page it stands alone, where "none seen" names nothing."""
+    none = LapseRate(0.0, True, 0.0, 0.016, None, 1.0)
+    assert none.in_words == "no answer looks like a slip (95 % interval 0 to 1.6 of 100)"
+    some = LapseRate(0.04, True, 0.02, 0.06, 0.01, 0.002)
+    assert some.in_words.startswith("about 4 of 100 answers look like slips (95 % interval 2 to 6")
+    assert LapseRate(0.05).in_words == "5 of 100 answers, as given"
+    assert not LapseRate().in_words

@@ -31,7 +31,7 @@ class LapseRate:
         smallest = 1 / (N_DRAWS + 1)
         p = f"p <= {smallest:g}" if self.p_value <= smallest else f"p = {self.p_value:.2g}"
         if self.rate == 0:
-            return f"none seen ({ends} of 100 answers)"
+            return f"no answer looks like a slip ({ends} of 100)"
         return f"about {_of_100(self.rate)} of 100 answers look like slips ({ends}; {p})"
 
 
