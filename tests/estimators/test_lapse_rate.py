@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 
 from pairscore import PairscoreError, RankRegression
-from pairscore.core.links import Lapse, Link, Logit
+from pairscore.core.links import Lapse, Link, Logit, Probit, with_lapse
 from pairscore.core.ties import TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import SeparationWarning
@@ -403,3 +403,71 @@ def test_what_is_said_of_slips_names_them():
     assert some.in_words.startswith("about 4 of 100 answers look like slips (95 % interval 2 to 6")
     assert LapseRate(0.05).in_words == "5 of 100 answers, as given"
     assert not LapseRate().in_words
+
+
+@pytest.mark.parametrize("link", [Logit(), Probit()])
+@pytest.mark.parametrize("rate", [0.001, 0.05, 0.3])
+def test_the_likelihood_along_a_score_is_that_of_the_link_with_slips(link, rate):
+    """Differences that are equal, tiny and far apart, amounts of 1000 and 0.001."""
+    x = np.array([0.0, 0.0, 1e-6, 0.3, 2.0, 2.0, 6.0, 30.0])
+    right = np.array([1.0, 1e3, 1e-3, 4.0, 1e3, 0.0, 1e-3, 5.0])
+    wrong = np.array([1.0, 1e-3, 1e3, 3.0, 2.0, 1.0, 1e-3, 1.0])
+    answers = Answers(x, right, wrong, link, prior=0.0)
+    scale = 1.3
+
+    def value(scale, rate):
+        slipping = with_lapse(link, rate)
+        return right @ slipping.log_cdf(scale * x) + wrong @ slipping.log_cdf(-scale * x)
+
+    found, gradient, *_ = answers.derivatives(np.array([scale]), np.array([rate]))
+    in_score, _ = with_lapse(link, rate).score(scale * x, right, wrong)
+    step = 1e-6 * rate
+    in_rate = (value(scale, rate + step) - value(scale, rate - step)) / (2 * step)
+    assert found[0] == pytest.approx(value(scale, rate), rel=1e-12)
+    assert gradient[0, 0] == pytest.approx(in_score @ x, rel=1e-9)
+    assert gradient[1, 0] == pytest.approx(in_rate, rel=1e-5)
+
+
+def hard_study(kind):
+    """Items and comparisons of two features, answers by a logit with slips of 5 in 100."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(80, 2))
+    left = rng.integers(0, 80, 1500)
+    right = (left + rng.integers(1, 80, 1500)) % 80
+    if kind == "matched":  # the partner is alike in the second feature, to 0.1 % of its spread
+        X[40:, 1] = X[:40, 1] + 1e-3 * X[40:, 1]
+        left = rng.integers(0, 40, 1500)
+        right = left + 40
+    if kind == "constant":
+        X[:, 1] = 4.0
+    won = rng.random(1500) < 0.05 + 0.9 / (1 + np.exp(2 * (X[right, 0] - X[left, 0])))
+    turn = rng.random(1500) < 0.5
+    first, second = np.where(turn, left, right), np.where(turn, right, left)
+    winner = np.where(won == turn, "left", "right")
+    votes = {"left": first, "right": second, "winner": winner}
+    if kind == "weights":
+        votes["weight"] = np.where(rng.random(1500) < 0.5, 1e3, 1e-3)
+    return X, votes
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.PairscoreWarning")
+@pytest.mark.parametrize("kind", ["plain", "matched", "constant", "weights"])
+def test_slips_on_hard_data_are_the_maximum_that_a_direct_search_finds(kind):
+    """Over the coefficients at the rate that was found, by SciPy on the formula itself."""
+    X, votes = hard_study(kind)
+    model = RankRegression(lapse="auto").fit(X, votes)
+    rate = model.lapse_.rate
+    difference = X[votes["left"]] - X[votes["right"]]
+    sign = np.where(votes["winner"] == "left", 1.0, -1.0)
+    weight = votes.get("weight", np.ones(len(sign)))
+
+    def loss(beta):
+        chance = rate + (1 - 2 * rate) / (1 + np.exp(-sign * (difference @ beta)))
+        return -weight @ np.log(chance) / weight.sum()
+
+    best = minimize(
+        loss, model.coef_, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-14}
+    )
+    assert 0 <= rate < 0.5
+    assert np.isfinite(model.coef_).all()
+    assert loss(model.coef_) <= best.fun + 1e-10

@@ -58,11 +58,13 @@ def hessian_at(data: FitData, theta: np.ndarray, link: Link) -> tuple[np.ndarray
 
 
 def runs_away(data: FitData, theta: np.ndarray) -> bool:
-    """Whether differences of scores are so large that the link is flat at nearly all of them."""
-    d = len(data.feature_names)
-    coef, side = theta[:d], theta[d:]
-    square = 2 * float(coef @ data.item_moments.covariance @ coef) + float(side @ side)
-    return not square < RUNAWAY**2
+    """Whether differences of scores are so large that the link is flat at nearly all of them.
+
+    By their mean square over the comparisons in memory: items that met may be alike.
+    """
+    seen = memory_of(data)
+    square = float(theta @ seen.counts.scatter @ theta)
+    return not square < RUNAWAY**2 * float(seen.pairs.number.sum())
 
 
 class Solver(Protocol):
